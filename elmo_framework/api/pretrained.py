@@ -26,6 +26,7 @@ from elmo_framework.api.encoder import (
     distinct_places,
     sentence_pools,
 )
+from elmo_framework.api.hub import HubModule
 from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.files.softmax import BiLmSoftmax, read_softmax
@@ -186,39 +187,14 @@ class PretrainedBiLm(PretrainedEncoder):
         numbers = iter(range(len(scores)))
         return [[scores[next(numbers)] for _ in sentences] for sentences in documents]
 
-    def hub(self, sentences: Sequence[str | Sequence[str]]) -> dict[str, NDArray[np.float32]]:
-        """Return the outputs of ELMo's module on TensorFlow Hub, zero at padding.
+    @property
+    def hub(self) -> HubModule:
+        """The interface of ELMo's module on TensorFlow Hub.
 
-        * `word_emb` (batch, tokens, dim / 2): the vectors of the words without context
-        * `lstm_outputs1`, `lstm_outputs2`, ... (batch, tokens, dim): the layers above
-        * `elmo` (batch, tokens, dim): the mean of all layers
-        * `default` (batch, dim): the mean of `elmo` over the words of a sentence
-
-        Args:
-            sentences: of words; one that is a string is split at its spaces.
-
-        Raises:
-            TypeError: `sentences` is one string, or a word is not a string.
+        elmo = load_bilm("original").hub
+        elmo(["The dogs bark ."], signature="default", as_dict=True)["elmo"].shape  # 1 4 1024
         """
-        require_list(sentences)
-        words = [
-            [word for word in each.split(" ") if word] if isinstance(each, str) else each
-            for each in sentences
-        ]
-        layers = self.embed(words)
-        lengths = [each.shape[1] for each in layers]
-        shape = self.num_layers, len(words), max(lengths, default=0), self.dim
-        padded = np.zeros(shape, np.float32)
-        for row, each in enumerate(layers):
-            padded[:, row, : lengths[row]] = each
-        elmo = padded.mean(axis=0)
-        num_words = np.maximum(np.array(lengths, np.float32), 1)[:, None]
-        return {
-            "word_emb": padded[0, :, :, : self.dim // 2],
-            **{f"lstm_outputs{layer}": padded[layer] for layer in range(1, self.num_layers)},
-            "elmo": elmo,
-            "default": elmo.sum(axis=1) / num_words,
-        }
+        return HubModule(self)
 
     def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
         """Read sentences, so that the next ones continue from them.

@@ -110,6 +110,43 @@ def test_the_outputs_of_the_hub_module(folder: Path, numpy_bilm: NumpyBiLm) -> N
     assert (outputs["default"][2] == 0).all()
 
 
+def test_both_signatures_of_the_hub_module(folder: Path) -> None:
+    hub = load_bilm(folder).hub
+    expected = hub(["Wörter are words", "a"])
+    tokens = np.array([["Wörter".encode(), b"are", b"words", b""], [b"a", b"", b"", b""]], object)
+    inputs = {"tokens": tokens, "sequence_len": np.array([3, 1])}
+    outputs = hub(inputs=inputs, signature="tokens", as_dict=True)
+    assert outputs.keys() == expected.keys()
+    for name in ("word_emb", "lstm_outputs1", "lstm_outputs2", "elmo"):
+        assert outputs[name].shape[1] == 4  # the width of `tokens`
+        np.testing.assert_array_equal(outputs[name][:, :3], expected[name])
+        assert (outputs[name][:, 3] == 0).all()
+    np.testing.assert_allclose(outputs["default"], expected["default"], atol=1e-6)
+    np.testing.assert_array_equal(hub(inputs, "tokens", as_dict=False), outputs["default"])
+    np.testing.assert_array_equal(hub.signatures["tokens"](**inputs)["elmo"], outputs["elmo"])
+    strings = hub.signatures["default"](np.array(["Wörter are words".encode(), b"a"], object))
+    np.testing.assert_array_equal(strings["elmo"], expected["elmo"])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "signature", "problem"),
+    [
+        (["a"], "token", "signature is 'token'; choose from default, tokens"),
+        (["a"], "tokens", "takes a dict with 'tokens' and 'sequence_len'"),
+        ({"tokens": [["a"]]}, "tokens", r"expected \['tokens', 'sequence_len'\]"),
+        ({"text": ["a"]}, "default", r"found the keys \['text'\]; expected \['strings'\]"),
+        ({"tokens": [["a"], []], "sequence_len": [1, 0]}, "tokens", "some rows are shorter than 1"),
+        ({"tokens": [["a"]], "sequence_len": [2]}, "tokens", "expected 1 numbers from 0 to 1"),
+        ({"tokens": [["a"]], "sequence_len": []}, "tokens", "expected 1 numbers from 0 to 1"),
+    ],
+)
+def test_wrong_inputs_of_the_hub_module_are_named(
+    inputs: object, signature: str, problem: str, folder: Path
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        load_bilm(folder).hub(inputs, signature)
+
+
 def test_wrong_arguments_are_named(folder: Path) -> None:
     with pytest.raises(TypeError, match="a sentence is a list of words, not the string 'A word'"):
         load_bilm(folder).embed(["A word"])
