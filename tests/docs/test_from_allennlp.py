@@ -15,4 +15,4 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     (tmp_path / "bilm").symlink_to(ROOT / "elmo_framework/bilm/mini")
-    assert run_page(ROOT / "docs/from_allennlp.md") == 4
+    assert run_page(ROOT / "docs/from_allennlp.md") == 6

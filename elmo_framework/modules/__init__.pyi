@@ -1,0 +1,2 @@
+from .elmo_embedder import ElmoEmbedder as ElmoEmbedder
+from .scalar_mix import ScalarMix as ScalarMix
