@@ -53,7 +53,8 @@ class Evaluate(Command):
         test: score on the test data of the run's config instead: its test_data_path, or the part
             of the training data that its test_fraction holds out.
         calibrate: first fit the temperature of the probabilities on FILE, which has labels, and
-            keep it with the run: predictions then have calibrated probabilities.
+            keep it with the run: predictions then have calibrated probabilities. Where texts have
+            several labels, the threshold is fitted too.
         predictions_file: write the prediction for each example of all files, in order.
         output_file: write the scores there as JSON too.
         force: overwrite the files that are written.
@@ -259,8 +260,10 @@ def _calibration_text(calibration: Mapping[str, Any]) -> str:
         for name in before
         if name != "bins"
     ]
+    is_tuned = "threshold" in calibration
+    threshold = f" and threshold {calibration['threshold']:.4g}" if is_tuned else ""
     return (
-        f"temperature {calibration['temperature']:.4g}, fitted on {calibration['data']} "
+        f"temperature {calibration['temperature']:.4g}{threshold}, fitted on {calibration['data']} "
         f"({fitted}); predictions of this run are calibrated from now on\n\n"
         f"{render_table(['', 'before', 'after'], rows)}"
     )

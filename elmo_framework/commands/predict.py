@@ -201,10 +201,11 @@ prediction has a "label" itself.
             fingerprint,
         )
 
-        temperature = run.head().temperature
+        temperature, threshold = run.head().temperature, run.head().fitted_threshold
         return {
             "weights": fingerprint(run.model),
             **({} if temperature is None else {"temperature": temperature}),
+            **({} if threshold is None else {"threshold": threshold}),
             "input": digest_of_files(self.file) if piped is None else digest_of_stream(piped),
             "form": self._form(),
             "reader": self.reader,

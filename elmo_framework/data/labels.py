@@ -134,18 +134,40 @@ def required_target(target: TargetT | None, words: Sequence[str]) -> TargetT:
 
 @dataclass(frozen=True, slots=True)
 class LabelSet:
-    """The labels above the threshold, the most probable first, and the probability of each."""
+    """The labels above the threshold, the most probable first, and the probability of each.
+
+    Attributes:
+        labels: those that are predicted.
+        probabilities: of all labels.
+        is_calibrated: whether the probabilities are those of a fitted temperature.
+    """
 
     labels: tuple[str, ...]
     probabilities: Mapping[str, float]
+    is_calibrated: bool = False
 
 
 def label_sets(
-    logits: Float[Tensor, "batch labels"], labels: Vocabulary, *, threshold: float
+    logits: Float[Tensor, "batch labels"],
+    labels: Vocabulary,
+    *,
+    threshold: float,
+    temperature: float | None = None,
 ) -> list[LabelSet]:
-    """Return the labels of each row whose sigmoid is above the threshold."""
-    rows = logits.double().sigmoid().tolist()
-    return [_label_set(dict(zip(labels.items, row, strict=True)), threshold) for row in rows]
+    """Return the labels of each row whose sigmoid is above the threshold.
+
+    Args:
+        logits: the scores.
+        labels: in the order of the scores.
+        threshold: of the probabilities.
+        temperature: divides the scores; see `Head.temperature`.
+    """
+    rows = (logits.double() / (temperature or 1.0)).sigmoid().tolist()
+    is_calibrated = temperature is not None
+    return [
+        _label_set(dict(zip(labels.items, row, strict=True)), threshold, is_calibrated)
+        for row in rows
+    ]
 
 
 def label_lines(predictions: Iterable[tuple[Classification, Any]]) -> Iterator[str]:
@@ -175,7 +197,9 @@ def excerpt(words: Sequence[str]) -> str:
     return repr(shorten(" ".join(words), width=_SHOWN, placeholder=" ..."))
 
 
-def _label_set(probabilities: Mapping[str, float], threshold: float) -> LabelSet:
+def _label_set(
+    probabilities: Mapping[str, float], threshold: float, is_calibrated: bool
+) -> LabelSet:
     labels = [label for label, probability in probabilities.items() if probability > threshold]
     labels.sort(key=lambda label: -probabilities[label])
-    return LabelSet(tuple(labels), probabilities)
+    return LabelSet(tuple(labels), probabilities, is_calibrated)

@@ -1,4 +1,4 @@
-"""Calibration of a run: the temperature of its probabilities, fitted on labeled data and saved."""
+"""Calibration of a run: the temperature of its probabilities, and the threshold of its labels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+import torch
 
 from elmo_framework.console import plural
 from elmo_framework.errors import DataError, RunError
@@ -19,10 +20,15 @@ from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.archives import is_from_elsewhere
 from elmo_framework.io.formats import check_format
 from elmo_framework.io.remote import as_path
-from elmo_framework.metrics.calibration import Reliability, fit_temperature, reliability
+from elmo_framework.metrics.calibration import (
+    Reliability,
+    fit_temperature,
+    fit_threshold,
+    reliability,
+)
 from elmo_framework.model.ensemble import Ensemble
 from elmo_framework.model.head import Head
-from elmo_framework.model.model import Model
+from elmo_framework.model.multi_label import MultiLabelHead
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,22 +40,30 @@ FORMAT = 1
 class LabelScores:
     """The scores of all labels and the gold labels of a data set.
 
-    An instance is a `note` of `Assembly.sums`. Items are examples, or words for taggers.
+    An instance is a `note` of `Assembly.sums`. Items are examples; words for taggers; and of a head
+    with any number of labels the decisions, one for each label of each example, whose scores are
+    (0, logit).
 
     Args:
         head: scores the labels.
 
     Attributes:
-        item: the noun for what has a label: `example`, or `word`.
+        item: the noun for what has a label: `example`, `word` or `decision`.
     """
 
     def __init__(self, head: Head[Any]) -> None:
         self.head, self.item = head, "example"
+        self._has_decisions = isinstance(head, MultiLabelHead)
         self._scores: list[np.ndarray[Any, Any]] = []
         self._gold: list[np.ndarray[Any, Any]] = []
 
     def __call__(self, batch: Any, output: Any) -> None:
-        scores, gold = self.head.label_scores(output, batch), batch.labels
+        gold = batch.labels
+        if self._has_decisions:
+            logits, gold, self.item = output.logits.flatten(), gold.flatten().long(), "decision"
+            scores = torch.stack([torch.zeros_like(logits), logits], dim=1)
+        else:
+            scores = self.head.label_scores(output, batch)
         if scores.dim() == 3:
             scores, gold = scores[batch.text.mask], gold[batch.text.mask]
             self.item = "word"
@@ -67,6 +81,19 @@ class LabelScores:
             right = plural(len(gold), self.item)
             raise DataError(f"{right}, and none predicted wrongly: a temperature needs errors")
         return fit_temperature(scores, gold)
+
+    def threshold(self, temperature: float) -> float | None:
+        """Return the threshold with the best micro F1; None for heads that have no threshold.
+
+        Raises:
+            DataError: no example has a label.
+        """
+        if not self._has_decisions:
+            return None
+        scores, gold = self._arrays()
+        if not gold.any():
+            raise DataError("no example has a label, so that no threshold is best")
+        return fit_threshold(1 / (1 + np.exp(-scores[:, 1] / temperature)), gold)
 
     def reliability(self, temperature: float | None = None) -> Reliability:
         """Compare the probabilities with the gold labels; by default at the head's temperature."""
@@ -103,7 +130,8 @@ def calibrate(
 ) -> dict[str, Any]:
     """Fit the temperature of a loaded run on labeled data, and write `calibration.json`.
 
-    The model predicts calibrated probabilities from then on, as does all that loads the run. The
+    A head with any number of labels also gets the threshold with the best micro F1. The model
+    predicts calibrated probabilities from then on, as does all that loads the run. The
     model card gets a section about it.
 
     Args:
@@ -131,9 +159,11 @@ def calibrate(
 
     run.sums(path, note=add)
     temperature = scores.fit()
+    threshold = scores.threshold(temperature)
     content = {
         "format": FORMAT,
         "temperature": temperature,
+        **({} if threshold is None else {"threshold": threshold}),
         "data": Path(path).name,
         "sha256": digest_of_files(as_path(path)),
         "num_items": len(scores),
@@ -144,7 +174,7 @@ def calibrate(
     }
     directory.write_json(directory.calibration, content)
     update_model_card(directory)
-    head.temperature = temperature
+    head.temperature, head.fitted_threshold = temperature, threshold
     return content
 
 
@@ -162,8 +192,8 @@ def _directory(run: Assembly, *, force: bool) -> RunDirectory:
     return run.run
 
 
-def temperature_of(run: RunDirectory, model: Model[Any]) -> float | None:
-    """Return the temperature that was fitted to the weights of a run; None without any.
+def load_calibration(run: RunDirectory, head: Head[Any]) -> None:
+    """Set the temperature, and the threshold if there is one, that were fitted to a head.
 
     A calibration of other weights, such as those before more training, is ignored with a warning.
 
@@ -172,17 +202,19 @@ def temperature_of(run: RunDirectory, model: Model[Any]) -> float | None:
     """
     content = run.read(run.calibration)
     if not content:
-        return None
+        return
     path = run.calibration
     check_format(content, name="a calibration", supported=FORMAT, path=path, error=RunError)
-    temperature = content.get("temperature")
+    temperature, threshold = content.get("temperature"), content.get("threshold")
     if not isinstance(temperature, float) or not 0 < temperature < math.inf:
         raise RunError(f"{path}: expected a temperature above 0, found {temperature!r}")
-    if content.get("weights") != fingerprint(model):
+    if threshold is not None and not (isinstance(threshold, float) and 0 <= threshold <= 1):
+        raise RunError(f"{path}: expected a threshold from 0 to 1, found {threshold!r}")
+    if content.get("weights") != fingerprint(head):
         _LOG.warning(
             "%s: fitted to other weights, so probabilities are not calibrated; fit it again with "
             "elmo evaluate RUN --calibrate FILE --force",
             path,
         )
-        return None
-    return temperature
+        return
+    head.temperature, head.fitted_threshold = temperature, threshold

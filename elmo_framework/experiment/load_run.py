@@ -21,7 +21,7 @@ from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.assembly import Assembly
-from elmo_framework.experiment.calibration import temperature_of
+from elmo_framework.experiment.calibration import load_calibration
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.references import (
     BiLmPaths,
@@ -75,8 +75,8 @@ def load(
     if not path:
         raise ValueError("an ensemble needs at least one run")
     runs = [_load(each, torch_device, packages, bilm) for each in path]
-    for run in runs:  # a temperature is fitted to the scores of one model, not to a mean
-        run.head().temperature = None
+    for run in runs:  # a calibration is fitted to the scores of one model, not to a mean
+        run.head().temperature = run.head().fitted_threshold = None
     metric = runs[0].experiment.trainer.validation_metric
     model = Ensemble(
         [run.head() for run in runs],
@@ -98,7 +98,7 @@ def _load(
     require_recorded(run, located, model)
     load_weights(model, run.load_weights(), source=str(run.weights))
     if isinstance(model, Head):
-        model.temperature = temperature_of(run, model)
+        load_calibration(run, model)
     return Assembly(
         experiment,
         model.to(device).eval(),

@@ -123,6 +123,8 @@ def _calibration(content: Mapping[str, Any]) -> Iterator[Sequence[object]]:
     yield "property", "value"
     if content:
         yield "temperature", f"{content['temperature']:.4g}"
+        if "threshold" in content:
+            yield "threshold", f"{content['threshold']:.4g}"
         yield "fitted on", f"{content['data']} (SHA-256 {content['sha256']})"
         for name in ("expected_calibration_error", "negative_log_likelihood", "brier_score"):
             before, after = content["before"][name], content["after"][name]

@@ -56,7 +56,7 @@ class RunDirectory:
     | `metrics.jsonl` | a line for each evaluation |
     | `steps.jsonl` | a line for every twentieth update |
     | `metrics.json` | the metrics of the finished run |
-    | `calibration.json` | the temperature of its probabilities (`elmo evaluate --calibrate`) |
+    | `calibration.json` | temperature and threshold (`elmo evaluate --calibrate`) |
     | `README.md` | its model card |
     | `log/` | TensorBoard events |
     | `bilm/` | after pretraining: the biLM in the form that embedders read |

@@ -1,4 +1,5 @@
 from .classifier import Classifier as Classifier
+from .classifier import LabelHead as LabelHead
 from .classifier import LabelTask as LabelTask
 from .classifier import TargetHead as TargetHead
 from .classifier import TargetTask as TargetTask

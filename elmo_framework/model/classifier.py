@@ -175,7 +175,28 @@ class TargetHead(Head[LabeledBatch]):
         """Score each example."""
 
 
-class Classifier(TargetHead):
+class LabelHead(TargetHead):
+    """Scores each label of the training data.
+
+    Args:
+        vocabularies: counts of the training data, whose labels can be predicted.
+    """
+
+    def __init__(self, vocabularies: Vocabularies) -> None:
+        super().__init__(vocabularies)
+        self.labels: Vocabulary = vocabularies.required_labels()
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.labels)
+
+    def mean_output(
+        self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]
+    ) -> LogitsOutput:
+        return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
+
+
+class Classifier(LabelHead):
     """Scores the labels of each example: p = softmax(logits).
 
     The loss is the mean of -log p over the examples of a batch. With `class_weights` or
@@ -196,7 +217,6 @@ class Classifier(TargetHead):
 
     def __init__(self, vocabularies: Vocabularies) -> None:
         super().__init__(vocabularies)
-        self.labels: Vocabulary = vocabularies.required_labels()
         self._vocabularies = vocabularies
         # The counts of the run determine them, and files of earlier runs have none.
         self.register_buffer("_class_weights", None, persistent=False)
@@ -223,10 +243,6 @@ class Classifier(TargetHead):
     def num_labels(self) -> int:
         return len(self.labels)
 
-    @property
-    def num_outputs(self) -> int:
-        return len(self.labels)
-
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
         logits = self.logits(batch)
         if batch.labels is None:
@@ -241,11 +257,6 @@ class Classifier(TargetHead):
                 reduction="none",
             )
         return LogitsOutput(loss=trained.mean(), example_losses=losses, logits=logits)
-
-    def mean_output(
-        self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]
-    ) -> LogitsOutput:
-        return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
 
     def label_scores(
         self, output: LogitsOutput, batch: LabeledBatch

@@ -59,11 +59,14 @@ class Head(Model[BatchT], Generic[BatchT]):
         labels: those that its logits score; None if it scores something else.
         temperature: divides `label_scores`, so that probabilities are calibrated (Guo et al. 2017);
             None if they are not.
+        fitted_threshold: the probability above which a label is predicted, for heads that predict
+            any number of labels; None if it is that of the config.
     """
 
     task: HeadTask[Any, Any]
     labels: Vocabulary | None = None
     temperature: float | None = None
+    fitted_threshold: float | None = None
     _metrics: Mapping[str, Metric] | None = None
 
     def post_init(

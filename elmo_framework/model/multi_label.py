@@ -18,11 +18,11 @@ from elmo_framework.data.labels import (
     label_in_color,
     label_sets,
 )
-from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.metrics.label_f1 import ExactMatch, LabelF1
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.model.classifier import TargetHead, TargetTask
-from elmo_framework.model.head import Head, LogitsOutput, mean_logits
+from elmo_framework.model.classifier import LabelHead, TargetTask
+from elmo_framework.model.head import LogitsOutput
 from elmo_framework.model.initializer import Initializers
 from elmo_framework.model.regularizer import Regularizers
 
@@ -63,18 +63,22 @@ class MultiLabelTask(TargetTask[ExampleT]):
         return tuple(sorted(self.gold(example)))
 
     def to_json(self, prediction: LabelSet, example: ExampleT) -> dict[str, Any]:
-        """Return the words of each sentence, the labels and the probability of each label."""
+        """Return the words of each sentence, the labels and the probability of each label.
+
+        Calibrated probabilities are marked by `"calibrated": true`.
+        """
         return {
             **self.sentences_json(example),
             "labels": list(prediction.labels),
             "probabilities": dict(prediction.probabilities),
+            **({"calibrated": True} if prediction.is_calibrated else {}),
         }
 
     def in_color(self, prediction: LabelSet) -> Text:
         return label_in_color(prediction)
 
 
-class MultiLabelHead(TargetHead):
+class MultiLabelHead(LabelHead):
     """Scores whether each label applies to an example: p_label = sigmoid(logit_label).
 
     The loss is the mean of -log p over the labels, and then over the examples of a batch, with
@@ -82,14 +86,11 @@ class MultiLabelHead(TargetHead):
 
     Args:
         vocabularies: counts of the training data, whose labels can be predicted.
-        threshold: labels with a larger probability are predicted.
+        threshold: labels with a larger probability are predicted, unless the calibration of the
+            run has fitted another threshold.
     """
 
     _threshold = 0.5
-
-    def __init__(self, vocabularies: Vocabularies) -> None:
-        super().__init__(vocabularies)
-        self.labels: Vocabulary = vocabularies.required_labels()
 
     def post_init(
         self,
@@ -107,10 +108,6 @@ class MultiLabelHead(TargetHead):
         super().post_init(initializer, regularizer, metrics)
         self._threshold = threshold
 
-    @property
-    def num_outputs(self) -> int:
-        return len(self.labels)
-
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
         logits = self.logits(batch)
         if batch.labels is None:
@@ -120,10 +117,11 @@ class MultiLabelHead(TargetHead):
         ).mean(dim=1)
         return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
 
-    def mean_output(
-        self, outputs: Sequence[LogitsOutput], heads: Sequence[Head[Any]]
-    ) -> LogitsOutput:
-        return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
-
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[LabelSet]:
-        return label_sets(output.logits, self.labels, threshold=self._threshold)
+        fitted = self.fitted_threshold
+        return label_sets(
+            output.logits,
+            self.labels,
+            threshold=self._threshold if fitted is None else fitted,
+            temperature=self.temperature,
+        )

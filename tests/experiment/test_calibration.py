@@ -36,12 +36,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
     folder = tmp_path_factory.mktemp("run") / "run"
+    return train(folder, data, "text_classification_json", "basic_classifier")
+
+
+def train(folder: Path, data: Path, reader: str, head: str, **options: Any) -> Path:
     config = {
-        "dataset_reader": {"type": "text_classification_json", "tokenizer": "whitespace"},
+        "dataset_reader": {"type": reader, "tokenizer": "whitespace"},
         "train_data_path": str(data),
         "validation_data_path": str(data),
         "model": {
-            "type": "basic_classifier",
+            "type": head,
+            **options,
             "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
             "pooler": {"type": "bag_of_embeddings"},
         },
@@ -124,7 +129,11 @@ def test_other_weights_are_not_calibrated(run: Path, data: Path, caplog) -> None
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [({"format": 2}, "of format 2"), ({"format": 1, "temperature": 0.0}, "found 0.0")],
+    [
+        ({"format": 2}, "of format 2"),
+        ({"format": 1, "temperature": 0.0}, "found 0.0"),
+        ({"format": 1, "temperature": 1.0, "threshold": 2.0}, "from 0 to 1, found 2.0"),
+    ],
 )
 def test_a_wrong_calibration_is_refused(run: Path, content: dict[str, Any], message: str) -> None:
     (run / "calibration.json").write_text(json.dumps(content))
@@ -148,6 +157,44 @@ def test_an_ensemble_is_not_calibrated(run: Path, trained: Path, data: Path) -> 
     assert together["probabilities"] == pytest.approx(alone["probabilities"])
     with pytest.raises(RunError, match="calibrate one run"):
         calibrate(ensemble, data)
+
+
+def test_the_threshold_of_several_labels_is_fitted(tmp_path: Path, capsys) -> None:
+    data, run = tmp_path / "aspects.csv", tmp_path / "run"
+    rows = ['soup,"food,price"', "soup,food", "waiter,service", "waiter,", "sun,"] * 4
+    data.write_text("text,labels\n" + "".join(f"{row}\n" for row in rows))
+    train(run, data, "multi_label_json", "multi_label_classifier", threshold=0.95)
+
+    def f1_and_labels() -> tuple[float, list[dict[str, Any]]]:
+        capsys.readouterr()
+        assert main(["evaluate", str(run), str(data), "--format", "json"]) == 0
+        scores = json.loads(capsys.readouterr().out)[str(data)]
+        return scores["f1-measure-micro"], load(run).predict(["soup", "waiter", "sun"])
+
+    before, predicted = f1_and_labels()
+    assert main(["evaluate", str(run), "--calibrate", str(data)]) == 0
+    assert "fitted on aspects.csv (60 decisions)" in capsys.readouterr().out
+    after, tuned = f1_and_labels()
+
+    content = json.loads((run / "calibration.json").read_text())
+    assert after > before
+    assert "calibrated" not in predicted[0]
+    for each in tuned:
+        above = {k for k, p in each["probabilities"].items() if p > content["threshold"]}
+        assert (set(each["labels"]), each["calibrated"]) == (above, True)
+    assert f"| threshold | {content['threshold']:.4g} |" in (run / "README.md").read_text()
+    together = load([run, run]).predict(["soup"])[0]
+    assert together["labels"] == predicted[0]["labels"]
+
+
+def test_a_threshold_needs_labels(tmp_path: Path, capsys) -> None:
+    data, run = tmp_path / "aspects.csv", tmp_path / "run"
+    data.write_text("text,labels\n" + "soup,food\nsun,\n" * 4)
+    train(run, data, "multi_label_json", "multi_label_classifier")
+    without = tmp_path / "without.csv"
+    without.write_text("text,labels\nsoup,\n")
+    assert main(["evaluate", str(run), "--calibrate", str(without)]) == 2
+    assert "no example has a label" in capsys.readouterr().err
 
 
 def test_the_words_of_a_tagger_are_calibrated() -> None:

@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
-from elmo_framework.metrics.calibration import Bin, fit_temperature, reliability
+from elmo_framework.metrics.calibration import Bin, fit_temperature, fit_threshold, reliability
 
 
 def test_the_calibration_error_of_a_worked_example():
@@ -42,6 +43,27 @@ def test_the_temperature_is_the_best_of_a_grid():
 
     assert min(losses, key=lambda t: losses[t]) == temperature
     assert temperature == pytest.approx(2.3, abs=0.3)
+
+
+def test_the_threshold_has_the_best_f1_of_all():
+    generator = np.random.default_rng(7)
+    probabilities = generator.random(200).round(2)  # with ties
+    gold = (generator.random(200) < probabilities**2).astype(int)
+
+    threshold = fit_threshold(probabilities, gold)
+    f1 = {
+        t: f1_score(gold, probabilities > t, zero_division=0.0)
+        for t in (threshold, *np.arange(0.0, 1.0, 0.005))
+    }
+    assert f1[threshold] == max(f1.values())
+    assert threshold != 0.5
+
+
+def test_a_threshold_is_halfway_between_two_probabilities():
+    assert fit_threshold(np.array([0.2, 0.9, 0.6]), np.array([0, 1, 1])) == pytest.approx(0.4)
+    assert fit_threshold(np.array([0.4, 0.4]), np.array([1, 0])) == pytest.approx(0.2)
+    with pytest.raises(ValueError, match="no label applies"):
+        fit_threshold(np.array([0.4]), np.array([0]))
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
