@@ -12,7 +12,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 CONFIGS = Path("experiments")
-TASKS = ("coreference", "lib", "ner", "pretrain", "snli", "squad", "srl", "sst", "wsd")
+TASKS = ("coreference", "lib", "ner", "pretrain", "sick", "snli", "squad", "srl", "sst", "wsd")
 
 
 class BuildWithConfigs(build_py):

@@ -48,6 +48,7 @@ class NeighborSearch:
         position: which word of the query it is; None means its first occurrence.
         max_sentences: how many sentences with the word are compared, the first ones of the corpus;
             None means all.
+        max_lines: how many lines of the corpus are read, the first ones; None means all.
     """
 
     query: str
@@ -60,6 +61,7 @@ class NeighborSearch:
     device: str = "auto"
     position: int | None = None
     max_sentences: int | None = None
+    max_lines: int | None = None
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:
 def _candidates(
     search: NeighborSearch, query: Occurrence, corpus: SentenceFiles
 ) -> Iterator[_Candidate]:
-    for number, line in enumerate(corpus.lines()):
+    for number, line in enumerate(islice(corpus.lines(), search.max_lines)):
         words = tuple(corpus.words(line))
         positions = [i for i, word in enumerate(words) if search.any_word or word == search.word]
         if positions and words != query.words:

@@ -21,8 +21,9 @@ class New(Command):
     Attributes:
         data: a file or a folder to train on: a table, JSON lines, CoNLL columns, CoNLL-U, SQuAD's
             JSON, a folder of texts for each label, or plain text.
-        task: what to learn, if it is not recognized: classification, entailment (pairs of texts),
-            tagging, question_answering or language_modeling; with --from, the task or its folder
+        task: what to learn, if it is not recognized: classification, multi_label (any number of
+            labels for each text), regression (numbers), entailment (pairs of texts), tagging,
+            question_answering or language_modeling; with --from, the task or its folder
             in experiments.
         texts: the column of the texts; two for pairs.
         label: the column of the labels or tags.

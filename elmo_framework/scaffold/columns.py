@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +33,9 @@ _LABELS = (
     *("label", "labels", "gold_label", "class", "category", "target", "sentiment", "topic"),
     *("polarity", "emotion", "intent", "rating", "stars", "score", "grade", "diagnosis", "outcome"),
 )
+_VALUES = ("value", "relatedness", "relatedness_score", "similarity")
+_SEPARATORS = (",", ";", "|")
+_MAX_LABEL_WORDS = 3
 _PAIRS = (
     ("sentence1", "sentence2"),
     ("premise", "hypothesis"),
@@ -107,6 +111,8 @@ class Column:
         """Whether the values look like texts: several words each, and most of them different."""
         if not self.is_plain or not self.values or 2 * self.num_numbers > self.num_filled:
             return False
+        if self.separator is not None:
+            return False
         has_words = self.mean_words >= _MIN_WORDS
         if not has_words:
             sample = "".join(list(self.values)[:100])
@@ -124,6 +130,50 @@ class Column:
             and not self.has_decimals
             and not any(map(_DATE.fullmatch, self.values))
         )
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there are at least two values, and all of them are numbers."""
+        has_others = self.num_numbers < self.num_filled
+        return not has_others and self.num_distinct > 1 and all(map(_is_float, self.values))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values are numbers that are too many and too fine to be labels."""
+        is_fine = self.has_decimals and self.num_distinct > _SHOWN_LABELS * _MIN_PER_LABEL
+        return is_fine and self.has_numbers
+
+    def require_numbers(self, path: Path) -> None:
+        """Raise RunError unless all values are numbers, and not all the same."""
+        if not self.has_numbers:
+            raise RunError(
+                f"{path}: the column {self.name!r} is not for regression ({self.described()}): "
+                "expected different numbers, with a point before the decimals"
+            )
+
+    @property
+    def separator(self) -> str | None:
+        """What separates the labels of a value; None unless the values look like several labels.
+
+        The labels are those of other values too, so they are fewer than the values: `food`,
+        `service` and `food,service` are two labels, and `yes, very` and `no` are not three.
+        """
+        if not self.is_plain or self.num_distinct > _MAX_VALUES or self.num_numbers:
+            return None
+        for separator in _SEPARATORS:
+            labels: Counter[str] = Counter()
+            for value, count in self.values.items():
+                labels.update({part.strip(): count for part in value.split(separator)})
+            is_short = all(1 <= len(label.split()) <= _MAX_LABEL_WORDS for label in labels)
+            if is_short and 2 <= len(labels) < self.num_distinct and min(labels.values()) > 1:
+                return separator
+        return None
+
+    @property
+    def has_several_labels(self) -> bool:
+        """Whether each value looks like any number of labels: a list, or a string of them."""
+        is_listed = self.num_lists > 0 and self.num_lists == self.num_filled
+        return is_listed or self.separator is not None
 
     def has_own_name(self) -> bool:
         """Return whether the name looks like a value of this column."""
@@ -190,19 +240,26 @@ class Columns:
         candidates = found or named[:1]
         return sorted(candidates, key=lambda column: (column not in named, -column.num_letters))
 
-    def labels(self, others: Sequence[str]) -> list[Column]:
-        """Return the columns that look like labels, the best choice first.
+    def targets(self, others: Sequence[str], task: str | None) -> list[Column]:
+        """Return the columns with labels, or else with numbers, the best choice first.
 
         Args:
             others: the columns that have another role.
+            task: what the user wants; None to decide.
         """
-        found = [
-            column
-            for column in self.by_name.values()
-            if column.name not in others and column.is_label
-        ]
-        last_first = found[::-1]
-        return sorted(last_first, key=lambda column: not _is_named(column.name, _LABELS))
+        columns = [column for name, column in self.by_name.items() if name not in others]
+        match task:
+            case "regression":
+                matching = [column for column in columns if column.has_numbers]
+            case "multi_label":
+                matching = [column for column in columns if column.has_several_labels]
+            case None:
+                matching = [c for c in columns if c.is_label or c.has_several_labels]
+                matching = matching or [column for column in columns if column.is_number]
+            case _:
+                matching = [column for column in columns if column.is_label]
+        names, last_first = (*_LABELS, *_VALUES), matching[::-1]
+        return sorted(last_first, key=lambda column: not _is_named(column.name, names))
 
     def pair(self) -> tuple[str, str] | None:
         """Return the two columns with the names of a known data set of pairs, if any."""
@@ -255,7 +312,7 @@ def require_learnable(column: Column, path: Path) -> None:
     elif column.has_decimals and column.num_distinct > _SHOWN_LABELS * _MIN_PER_LABEL:
         problem = (
             f"has {column.num_distinct:,} different numbers: a measurement, not a label; "
-            "replace them by a few classes, such as low and high"
+            "pass --task regression, or replace them by a few classes, such as low and high"
         )
     elif 2 * once > column.num_filled:
         problem = (
@@ -264,6 +321,13 @@ def require_learnable(column: Column, path: Path) -> None:
         )
     if problem is not None:
         raise RunError(f"{path}: the column {column.name!r} {problem}")
+
+
+def _is_float(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _is_named(name: str, names: Sequence[str]) -> bool:

@@ -29,11 +29,23 @@ from elmo_framework.scaffold.survey import Survey
 
 HEADS: Mapping[Task, str] = {
     "classification": "basic_classifier",
+    "multi_label": "multi_label_classifier",
+    "regression": "text_regression",
     "entailment": "esim",
     "tagging": "crf_tagger",
     "question_answering": "bidaf_self_attention",
 }
-"""The head of each task, whose config is the template with the name of the task."""
+"""The head of each task."""
+
+_TEMPLATES: Mapping[str, str] = {
+    "multi_label_classifier": "classification",
+    "text_regression": "classification",
+    "esim_regression": "entailment",
+}
+"""Heads with the network of another task, and so with its template."""
+
+_METRICS: Mapping[Task, str] = {"multi_label": "+f1-measure-micro", "regression": "+pearson"}
+"""The metric that selects the best epoch, where it is not the accuracy."""
 
 _RARE = 15
 """A label with fewer examples may occur in held-out examples only."""
@@ -93,9 +105,14 @@ def _sibling(path: Path, names: Sequence[str]) -> Path | None:
     )
 
 
-def head_task(task: Task) -> HeadTask[Any, Any]:
+def head_task(found: Recognized) -> HeadTask[Any, Any]:
     """Return the task of the head that a config is written with."""
-    return member_classes(Head)[HEADS[task]].task
+    return member_classes(Head)[_head(found)].task
+
+
+def _head(found: Recognized) -> str:
+    is_pair = found.reader["type"] == "pair_regression_json"
+    return "esim_regression" if is_pair else HEADS[found.task]
 
 
 def render_config(
@@ -118,7 +135,9 @@ def render_config(
     values = _values(paths, found, survey, bilm=bilm, language=language)
     start = 0 if survey.num_examples >= _FEW else 1
     for fraction in _FRACTIONS[start:]:
-        text = _rendered(found.task, **values, command=command, fraction=fraction)
+        text = _rendered(
+            _TEMPLATES.get(_head(found), found.task), **values, command=command, fraction=fraction
+        )
         experiment = _checked(text)
         if survey.num_examples > _CHECKED_SPLITS or _has_all_parts(experiment):
             return text
@@ -196,6 +215,8 @@ def _values(
     return {
         "paths": paths,
         "found": found,
+        "head": _head(found),
+        "metric": _METRICS.get(found.task, "+accuracy"),
         "survey": survey,
         "bilm": bilm,
         "language": language,
@@ -217,10 +238,10 @@ def _values(
 def _reader(found: Recognized, survey: Survey, language: str) -> str:
     """Return the dataset reader as jsonnet."""
     reader = dict(found.reader)
-    if found.task in ("classification", "entailment", "question_answering"):
+    if found.task != "tagging":
         if reader["type"] != "sst_tokens":
             reader["tokenizer"] = tokenizer_of(language)
-        if reader["type"].startswith("text_classification") and survey.longest > _MAX_WORDS:
+        if reader["type"].startswith(("text_", "multi_label")) and survey.longest > _MAX_WORDS:
             reader["max_sequence_length"] = _MAX_WORDS
     if survey.has_spans:
         reader["coding_scheme"] = "BIOUL"

@@ -79,7 +79,7 @@ def new_config(request: ConfigRequest, output: Path) -> WrittenConfig:
         found = replace(found, reader={**found.reader, "encoding": encoding})
     if found.task == "language_modeling":
         return _pretraining(request, found, output)
-    surveyed = survey(paths.training, found.reader, head_task(found.task))
+    surveyed = survey(paths.training, found.reader, head_task(found))
     language = request.language or surveyed.language
     text = render_config(
         paths, found, surveyed, bilm=request.bilm, language=language, command=request.command

@@ -18,7 +18,13 @@ from elmo_framework.scaffold.records import recognize_records
 from elmo_framework.tasks.classification.reader import has_label_folders
 
 Task: TypeAlias = Literal[
-    "classification", "entailment", "tagging", "question_answering", "language_modeling"
+    "classification",
+    "multi_label",
+    "regression",
+    "entailment",
+    "tagging",
+    "question_answering",
+    "language_modeling",
 ]
 """The tasks that configs are written for."""
 
@@ -84,7 +90,7 @@ def recognize(path: Path, wishes: Wishes) -> Recognized:
             f"{path}: this is {found.description}, which is data for the task {found.task!r}, not "
             f"{wishes.task!r}"
         )
-    if found.task not in ("classification", "entailment") and wishes.texts:
+    if found.task in ("tagging", "question_answering", "language_modeling") and wishes.texts:
         raise RunError(f"--text is for tables and JSON lines of texts; {path} is {found.task} data")
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from elmo_framework.console import plural
 from elmo_framework.data.formats.compressed import data_suffix
@@ -15,11 +15,15 @@ from elmo_framework.scaffold.columns import Column, Columns, require_learnable
 
 _TABLES = (".csv", ".tsv", ".txt")
 
+RecordTask: TypeAlias = Literal[
+    "classification", "multi_label", "regression", "entailment", "tagging"
+]
+
 
 class RecordsFound(NamedTuple):
     """The task of a file of records, its reader, a description, reasons and hints."""
 
-    task: Literal["classification", "entailment", "tagging"]
+    task: RecordTask
     reader: dict[str, Any]
     description: str
     reasons: Sequence[str]
@@ -56,8 +60,8 @@ def recognize_records(
         return _tagging(columns, description, tagged, label, is_table=is_table)
     pair = _pair(columns, task, texts)
     if pair is not None:
-        return _entailment(columns, description, pair, label)
-    return _classification(columns, description, texts, label)
+        return _pairs(columns, description, pair, label, task)
+    return _single_texts(columns, description, texts, label, task)
 
 
 def _are_words(columns: Columns, tagged: tuple[str, str]) -> bool:
@@ -108,11 +112,11 @@ def _pair(columns: Columns, task: str | None, texts: Sequence[str]) -> tuple[str
     if len(texts) > 2:
         raise RunError("--text: name one column, or two for pairs of texts")
     if len(texts) == 2:
-        if task == "classification":
-            raise RunError("--task classification reads one --text; two are for entailment")
+        if task in ("classification", "multi_label"):
+            raise RunError(f"--task {task} reads one --text; two are for entailment or regression")
         first, second = (columns.named(name, "--text").name for name in texts)
         return first, second
-    if texts or task == "classification":
+    if texts or task in ("classification", "multi_label"):
         return None
     pair = columns.pair()
     if task == "entailment" and pair is None:
@@ -123,24 +127,35 @@ def _pair(columns: Columns, task: str | None, texts: Sequence[str]) -> tuple[str
     return pair
 
 
-def _entailment(
-    columns: Columns, description: str, pair: tuple[str, str], label: str | None
+def _pairs(
+    columns: Columns,
+    description: str,
+    pair: tuple[str, str],
+    label: str | None,
+    task: str | None,
 ) -> RecordsFound:
-    chosen, hints = _label(columns, pair, label)
-    keys = {"premise_key": pair[0], "hypothesis_key": pair[1], "label_key": chosen.name}
+    chosen, hints = _target(columns, pair, label, task)
+    is_number = task == "regression" or (task is None and chosen.is_number)
+    target = {"value_key" if is_number else "label_key": chosen.name}
+    keys = {"premise_key": pair[0], "hypothesis_key": pair[1], **target}
     skipping, skipped = _skipping(columns, [*pair, chosen.name])
     reasons = [
         f"the pairs are in {pair[0]!r} and {pair[1]!r}",
-        f"the labels are in {chosen.name!r}, {chosen.described()}",
+        f"the {'numbers' if is_number else 'labels'} are in {chosen.name!r}, {chosen.described()}",
         *skipped,
     ]
-    reader = {"type": "snli", **keys, **skipping}
+    reader = {"type": "pair_regression_json" if is_number else "snli", **keys, **skipping}
     single = f"--text {pair[1]!r} takes single texts instead of pairs"
-    return RecordsFound("entailment", reader, description, reasons, [*hints, single])
+    recognized: RecordTask = "regression" if is_number else "entailment"
+    return RecordsFound(recognized, reader, description, reasons, [*hints, single])
 
 
-def _classification(
-    columns: Columns, description: str, texts: Sequence[str], label: str | None
+def _single_texts(
+    columns: Columns,
+    description: str,
+    texts: Sequence[str],
+    label: str | None,
+    task: str | None,
 ) -> RecordsFound:
     candidates = [columns.named(name, "--text") for name in texts] or columns.texts()
     candidates = [column for column in candidates if column.name != label]
@@ -153,35 +168,69 @@ def _classification(
     if not text.is_plain:
         raise RunError(f"{columns.path}: {text.name!r} has other values than texts")
     others = [] if texts else others
-    chosen, hints = _label(columns, [text.name, *(other.name for other in others)], label)
-    skipping, skipped = _skipping(columns, [text.name, chosen.name])
+    chosen, hints = _target(columns, [text.name, *(other.name for other in others)], label, task)
+    recognized = _task_of(chosen, task)
+    can_be_empty = recognized == "multi_label" and text.num_filled == columns.num_rows
+    required = [text.name] if can_be_empty else [text.name, chosen.name]
+    skipping, skipped = _skipping(columns, required)
+    reader = {**_reader_of(recognized, text, chosen), **skipping}
+    noun = "numbers" if recognized == "regression" else "labels"
+    values = "lists" if chosen.num_lists else chosen.described()
     reasons = [
         f"the texts are in {text.name!r}, {text.mean_words:.0f} words on average",
-        f"the labels are in {chosen.name!r}, {chosen.described()}",
+        f"the {noun} are in {chosen.name!r}, {values}",
         *skipped,
     ]
+    if "separator" in reader:
+        reasons.append(
+            f"a text has any number of labels, with {reader['separator']!r} between them"
+        )
+        hints = ["--task classification takes all labels of a text as one label", *hints]
     alternatives = [f"--text {other.name!r} reads other texts" for other in others]
     if others:
         pair = f"--text {text.name!r} --text {others[0].name!r}"
         alternatives.append(f"{pair} takes them as pairs, as two texts to compare")
-    reader = {
-        "type": "text_classification_json",
-        "text_key": text.name,
-        "label_key": chosen.name,
-        **skipping,
-    }
-    return RecordsFound("classification", reader, description, reasons, [*alternatives, *hints])
+    return RecordsFound(recognized, reader, description, reasons, [*alternatives, *hints])
 
 
-def _label(columns: Columns, texts: Sequence[str], label: str | None) -> tuple[Column, list[str]]:
-    """Return the column of labels, and hints about others."""
+def _task_of(target: Column, task: str | None) -> RecordTask:
+    """Return what is learned from single texts with a target."""
+    if task == "multi_label" or (task is None and target.has_several_labels):
+        return "multi_label"
+    if task == "regression" or (task is None and target.is_number):
+        return "regression"
+    return "classification"
+
+
+def _reader_of(task: RecordTask, text: Column, target: Column) -> dict[str, Any]:
+    """Return the dataset reader of single texts, without a tokenizer."""
+    match task:
+        case "multi_label":
+            separator = {} if target.num_lists else {"separator": target.separator or ","}
+            names = {"text_key": text.name, "labels_key": target.name}
+            return {"type": "multi_label_json", **names, **separator}
+        case "regression":
+            names = {"text_key": text.name, "value_key": target.name}
+            return {"type": "text_regression_json", **names}
+        case _:
+            names = {"text_key": text.name, "label_key": target.name}
+            return {"type": "text_classification_json", **names}
+
+
+def _target(
+    columns: Columns, texts: Sequence[str], label: str | None, task: str | None
+) -> tuple[Column, list[str]]:
+    """Return the column of labels or numbers, and hints about others."""
     if label is not None:
         chosen = columns.named(label, "--label")
         if label in texts:
             raise RunError(f"--label {label}: this column has the texts")
-        require_learnable(chosen, columns.path)
+        if task == "regression":
+            chosen.require_numbers(columns.path)
+        elif _task_of(chosen, task) == "classification":
+            require_learnable(chosen, columns.path)
         return chosen, []
-    candidates = columns.labels(texts)
+    candidates = columns.targets(texts, task)
     if not candidates:
         raise RunError(_without_labels(columns.path, columns))
     chosen, *others = candidates

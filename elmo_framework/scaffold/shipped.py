@@ -12,6 +12,7 @@ FOLDERS: Mapping[str, str] = {
     "tagging": "ner",
     "classification": "sst",
     "entailment": "snli",
+    "regression": "sick",
     "question_answering": "squad",
     "srl": "srl",
     "coreference": "coreference",

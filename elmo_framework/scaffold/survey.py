@@ -15,6 +15,7 @@ from elmo_framework.console import ProgressBar
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tagging import spans
 from elmo_framework.errors import RunError
+from elmo_framework.model.multi_label import MultiLabelTask
 from elmo_framework.model.task import HeadTask
 from elmo_framework.scaffold.language import guess_language
 from elmo_framework.tasks.question_answering.example import PassageQuestion
@@ -109,6 +110,8 @@ def _labels(example: Any, task: HeadTask[Any, Any]) -> Iterator[tuple[str, bool]
     label = task.label(example)
     if label is not None:
         yield label, False
+    if isinstance(task, MultiLabelTask):
+        yield from ((each, False) for each in task.gold(example))
     if isinstance(example, TaggedSentence):
         found = spans(example.tags or ())
         yield from ((span.label, True) for span in found)

@@ -154,7 +154,8 @@ class Server:
         app.add_api_route("/explain/{run}", self.explain, **posts)
         app.add_api_route("/neighbors/{run}", self.find_neighbors, **posts)
         app.add_api_route("/runs", self.list_runs)
-        app.add_api_route("/health", self.health)
+        stopped = {503: {"description": "The server no longer computes; start it again."}}
+        app.add_api_route("/health", self.health, responses=stopped)
         app.add_api_route("/metrics", self.metrics)
         app.add_api_route("/", self.show_page, include_in_schema=False)
 

@@ -18,6 +18,9 @@ from elmo_framework.serve.served_run import InputError
 _MAX_SENTENCES = 200
 """Sentences that are compared: about a second of a biLM of the size of `mini`."""
 
+_MAX_LINES = 100_000
+"""Lines that are searched, so that a word that is rare does not keep other requests waiting."""
+
 _NUM_NEIGHBORS = 5
 
 
@@ -58,6 +61,7 @@ class NeighborService:
             position=request.position,
             num_neighbors=_NUM_NEIGHBORS,
             max_sentences=_MAX_SENTENCES,
+            max_lines=_MAX_LINES,
             device=self.device,
         )
         try:

@@ -1,3 +1,14 @@
+{% macro targets(noun) %}
+{% if found.task == 'regression' %}
+// The data is {{ found.description }}: {{ survey.num_examples | count }} {{ noun }} with a number each.
+{% elif found.task == 'multi_label' %}
+// The data is {{ found.description }}: {{ survey.num_examples | count }} {{ noun }} with any number of labels each.
+// {{ survey.majority[1] | percent }} of them have the most frequent label, {{ survey.majority[0] | jsonnet }}.
+{% else %}
+// The data is {{ found.description }}: {{ survey.num_examples | count }} {{ noun }} with one label each.
+// Always answering {{ survey.majority[0] | jsonnet }} is right for {{ survey.majority[1] | percent }} of them.
+{% endif %}
+{%- endmacro %}
 {% macro held_out(noun) %}
   train_data_path: {{ paths.training | string | jsonnet }},
 {% if paths.validation %}
@@ -47,8 +58,8 @@
     evaluate_every: { steps: {{ evaluate_every }} },  // a quarter of the data
 {% endif %}
     patience: {{ patience }},  // stop after so many evaluations without a better score
-{% if metric == '+accuracy' and is_tiny %}
-    validation_metric: '-loss',  // the accuracy of so few held-out examples is coarse
+{% if metric in ['+accuracy', '+f1-measure-micro', '+pearson'] and is_tiny %}
+    validation_metric: '-loss',  // {{ 'the accuracy' if metric == '+accuracy' else 'another score' }} of so few held-out examples is coarse
 {% else %}
     validation_metric: '{{ metric }}',
 {% endif %}

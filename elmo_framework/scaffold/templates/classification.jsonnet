@@ -1,13 +1,12 @@
 {% import '_data.jsonnet' as data with context %}
 {% include '_head.jsonnet' %}
 //
-// The data is {{ found.description }}: {{ survey.num_examples | count }} texts with one label each.
-// Always answering {{ survey.majority[0] | jsonnet }} is right for {{ survey.majority[1] | percent }} of them.
+{{ data.targets('texts') }}
 {
   dataset_reader: {{ reader }},
 {{ data.held_out('texts') }}
   model: {
-    type: 'basic_classifier',
+    type: '{{ head }}',
 {{ data.embedder() }}
 {% if is_small %}
     // With so few texts, the mean of the vectors is learned faster than an encoder. With more texts,
@@ -20,5 +19,5 @@
     dropout: 0.5,
 {% endif %}
   },
-{{ data.trainer('+accuracy', lr=0.01 if is_small else 0.001) }}
+{{ data.trainer(metric, lr=0.01 if is_small else 0.001) }}
 }

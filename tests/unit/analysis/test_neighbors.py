@@ -158,7 +158,9 @@ def test_the_number_of_sentences_can_be_limited(
 ) -> None:
     bilm = open_encoder(numpy_bilm.save(tmp_path / "bilm"))
     limited = find_neighbors(bilm, replace(search, max_sentences=1))
+    by_lines = find_neighbors(bilm, replace(search, max_lines=1))
     everything = find_neighbors(bilm, search)
     assert limited.num_compared < everything.num_compared
+    assert {each.place.rpartition(":")[2] for each in by_lines.by_layer[1]} == {"1"}
     (near,) = {each.place for each in limited.by_layer[1]}
     assert near == min(each.place for each in everything.by_layer[1])

@@ -17,6 +17,7 @@ from elmo_framework.scaffold.language import guess_language
 
 NUM = 40
 LABELS = ("good", "bad")
+ASPECTS = ("food", "service", "food, service", "service, price")
 Writer = Callable[[], None]
 
 
@@ -163,6 +164,36 @@ DATA: dict[str, tuple[Writer, str, dict[str, Any]]] = {
         "",
         {"type": "tagging_json", "tokens_key": "tokens", "tags_key": "ner_tags"},
     ),
+    "several labels": (
+        table("data.csv", "text,aspects", lambda n: f'{text(n)},"{ASPECTS[n % 4]}"'),
+        "",
+        {"type": "multi_label_json", "labels_key": "aspects", "separator": ","},
+    ),
+    "lists of labels": (
+        objects("data.jsonl", lambda n: {"text": text(n), "labels": ASPECTS[n % 4].split(", ")}),
+        "--task multi_label",
+        {"type": "multi_label_json", "labels_key": "labels"},
+    ),
+    "commas in a label": (
+        table("data.csv", "text,label", lambda n: f'{text(n)},"{["yes, very", "no"][n % 2]}"'),
+        "",
+        TEXTS,
+    ),
+    "numbers": (
+        table("data.csv", "text,stars", lambda n: f"{text(n)},{n / 10}"),
+        "",
+        {"type": "text_regression_json", "value_key": "stars"},
+    ),
+    "whole numbers": (
+        table("data.csv", "text,site,stars", lambda n: f"{text(n)},{label(n)},{n % 5}"),
+        "--task regression",
+        {"type": "text_regression_json", "value_key": "stars"},
+    ),
+    "numbers of pairs": (
+        objects("data.jsonl", lambda n: {"text1": text(n), "text2": "It was", "value": n / 7}),
+        "",
+        {"type": "pair_regression_json", "value_key": "value", "premise_key": "text1"},
+    ),
     "squad": (squad, "", {"type": "squad"}),
 }
 
@@ -280,6 +311,11 @@ ERRORS: dict[str, tuple[Writer, str, str]] = {
         table("data.csv", "text;size", lambda n: f"{text(n)};1,{10 + n}"),
         "--label size",
         "has 40 different numbers: a measurement, not a label",
+    ),
+    "comma before decimals": (
+        table("data.csv", "text;size", lambda n: f"{text(n)};1,{10 + n}"),
+        "--label size --task regression",
+        "expected different numbers, with a point before the decimals",
     ),
     "one label": (
         table("data.csv", "text,label", lambda n: f"{text(n)},good"),

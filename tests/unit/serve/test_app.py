@@ -145,6 +145,11 @@ def test_another_host_is_refused() -> None:
     server.worker.close()
 
 
+def test_the_schema_documents_a_stopped_server(client: TestClient) -> None:
+    responses = client.get("/openapi.json").json()["paths"]["/health"]["get"]["responses"]
+    assert set(responses) == {"200", "503"}
+
+
 def test_a_full_queue_is_answered_with_503(server: Server, client: TestClient) -> None:
     server.worker._max_waiting = 0
     answer = client.post("/predict/ner", json={"inputs": ["a"]})
