@@ -8,19 +8,24 @@ from pathlib import Path
 from typing import Annotated, final
 
 from elmo_framework.commands.command import Command
-from elmo_framework.config.arguments import Argument
+from elmo_framework.config.arguments import Argument, Force
+from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Import(Command):
-    """Write the folder of a biLM from a TensorFlow checkpoint of bilm-tf, with its softmax.
+    """Make a run of a trained model of AllenNLP, or a biLM of a checkpoint of bilm-tf.
 
     Attributes:
-        source: a checkpoint of bilm-tf, such as model.ckpt-935588, or its folder (the --save_dir
-            of bilm-tf), of which the latest checkpoint is taken.
-        serialization_dir: the folder of the biLM.
+        source: an archive of AllenNLP (model.tar.gz); or a checkpoint of bilm-tf, such as
+            model.ckpt-935588, or its folder (the --save_dir of bilm-tf), of which the latest
+            checkpoint is taken.
+        serialization_dir: the folder of the run or the biLM.
+        bilm: the folder or the name of the biLM that the archive reads; by default its files are at
+            the paths in its config.
+        force: remove the run in the folder.
         options_file: options.json of bilm-tf; by default the one next to the checkpoint.
         vocab_file: the --vocab_file of bilm-tf; without it the softmax is left out.
     """
@@ -28,15 +33,22 @@ class Import(Command):
     name = "import"
     epilog = """\
 examples:
+  elmo import model.tar.gz -s runs/ner --bilm original
+  elmo evaluate runs/ner test.txt
   elmo import bilm_tf/model.ckpt-935588 -s bilm --vocab-file vocabulary.txt
   elmo score bilm sentences.txt
 
-TensorFlow is not needed. With its softmax a biLM can be trained further and gives probabilities:
-see docs/pretraining.md. The state of the optimizer is left out.
+The run of an archive has its vocabulary and its weights; a table names what differs in effect:
+see docs/from_allennlp.md. Nothing in an archive is executed.
+
+For a checkpoint TensorFlow is not needed. With its softmax a biLM can be trained further and gives
+probabilities: see docs/pretraining.md. The state of the optimizer is left out.
 """
 
-    source: Annotated[Path, Argument("CHECKPOINT", is_positional=True)]
+    source: Annotated[Path, Argument("SOURCE", is_positional=True)]
     serialization_dir: Annotated[Path, Argument("DIR", flags=("-s",))]
+    bilm: Annotated[str | None, Argument("BILM")] = None
+    force: Force = False
     options_file: Annotated[Path | None, Argument("FILE")] = None
     vocab_file: Annotated[Path | None, Argument("FILE")] = None
 
@@ -45,20 +57,41 @@ see docs/pretraining.md. The state of the optimizer is left out.
 
     def inputs(self) -> Sequence[Input]:
         named = {
-            "CHECKPOINT": self.source if self.source.exists() else None,
+            "SOURCE": self.source if self.source.exists() else None,
             "--options-file": self.options_file,
             "--vocab-file": self.vocab_file,
         }
         return [Input(path, name) for name, path in named.items() if path is not None]
 
     def run(self) -> int:
+        import tarfile
+
+        if self.source.is_file() and tarfile.is_tarfile(self.source):
+            self._import_archive()
+        else:
+            self._import_checkpoint()
+        print(self.serialization_dir)
+        return 0
+
+    def _import_archive(self) -> None:
+        from elmo_framework import console
+        from elmo_framework.compat.allennlp.archive import import_archive
+
+        if self.options_file is not None or self.vocab_file is not None:
+            raise RunError("--options-file and --vocab-file are for checkpoints of bilm-tf")
+        translation = import_archive(
+            self.source, self.serialization_dir, bilm=self.bilm, force=self.force
+        )
+        console.info(translation.summary)
+
+    def _import_checkpoint(self) -> None:
         from elmo_framework.bilm.files.import_bilm_tf import import_bilm_tf
 
+        if self.bilm is not None or self.force:
+            raise RunError("--bilm and --force are for archives of AllenNLP")
         import_bilm_tf(
             self.source,
             self.serialization_dir,
             options_file=self.options_file,
             vocabulary_file=self.vocab_file,
         )
-        print(self.serialization_dir)
-        return 0

@@ -139,15 +139,19 @@ class RunRecord:
         configured = value_at(self.config.raw, path)
         return path in paths and configured == value_at(self.run.read(self.run.given), path)
 
-    def write_metadata(self, assembly: Assembly) -> None:
+    def write_metadata(self, assembly: Assembly, *, has_data: bool = True) -> None:
         """Write the metadata; those of a run that continues must have the same digests.
+
+        Args:
+            assembly: of the run.
+            has_data: whether the data of the config are there; not for an imported run.
 
         Raises:
             RunError: the digest of the data or of a biLM has changed.
         """
         files_read = assembly.model.references()
         digests = {
-            "data": digests_of_data(self.experiment.files()),
+            "data": digests_of_data(self.experiment.files()) if has_data else {},
             "bilm": {name: reference.digest for name, reference in files_read.items()},
         }
         references = describe_references(self.parsed, files_read, self.run.path)
@@ -162,7 +166,7 @@ class RunRecord:
                 "digests": digests,
                 "references": {path: asdict(model) for path, model in references.items()},
                 "digest_of_config": digest_of_config(self.filled),
-                "word_coverage": word_coverage(assembly),
+                "word_coverage": word_coverage(assembly) if has_data else {},
                 "tokenizer": run_tokenizer(self.filled),
             },
         )

@@ -18,6 +18,7 @@ import elmo_framework.integrations.spacy_factories  # noqa: F401 -- where it is 
 from tests.docs.page import run_page
 
 DOCS = Path(__file__).parents[2] / "docs"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 TOUR = DOCS / "tour.ipynb"
 
 
@@ -47,9 +48,12 @@ def outputs(code: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def without_pictures(found: list[dict[str, Any]]) -> list[Any]:
-    """Return text, and the kinds of pictures, whose bytes depend on versions."""
-    return [each.get("text") or [*each["data"]] for each in found]
+def text_and_numbers(found: list[dict[str, Any]]) -> tuple[list[str], list[float]]:
+    """Return text without its numbers, kinds of pictures, whose bytes vary, and the numbers."""
+    text = [line for each in found for line in each.get("text") or [*each["data"]]]
+    return [NUMBER.sub("#", line) for line in text], [
+        float(number) for line in text for number in NUMBER.findall(line)
+    ]
 
 
 def test_the_notebook_has_the_outputs_of_its_cells(
@@ -64,7 +68,11 @@ def test_the_notebook_has_the_outputs_of_its_cells(
         found = outputs("".join(cell["source"]), names)
         if request.config.getoption("--write-golden"):
             cell["outputs"], cell["execution_count"] = found, number
-        assert without_pictures(cell["outputs"]) == without_pictures(found)
+        words, numbers = text_and_numbers(found)
+        expected_words, expected_numbers = text_and_numbers(cell["outputs"])
+        assert words == expected_words
+        # A training has slightly other results on other processors.
+        assert numbers == pytest.approx(expected_numbers, rel=0.1, abs=0.1)
     if request.config.getoption("--write-golden"):
         TOUR.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
 

@@ -80,6 +80,7 @@ _SRL = Member(
         "the loss is the sum over the words of a predicate, AllenNLP's is their mean: compare "
         "gradients with grad_norm and grad_clipping",
         "decoding adds log probabilities; AllenNLP's adds probabilities",
+        "of a predicate of several words only the first is marked for the encoder",
     ),
 )
 MODELS: dict[str, Member] = {

@@ -165,6 +165,7 @@ READERS: dict[str, Member] = {
             "granularity": kept,
             "tokenizer": unsupported("the trees have words"),
         },
+        {"unescape": False},
     ),
     "squad": _SQUAD,
     "squad1": _SQUAD,

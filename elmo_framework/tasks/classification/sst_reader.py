@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, final
 
@@ -47,13 +48,13 @@ class Tree(NamedTuple):
 class SstReader(FileReader[ClassifiedText]):
     r"""Reads one bracketed tree per line, `(3 (2 Good) (2 fun))`; a node's class is from 0 to 4.
 
-    The escapes of the treebank, such as `-LRB-` and `\/`, are replaced by the characters.
-
     Args:
         granularity: the set of classes: all five; negative, neutral and positive as `0` to
             `2`; or negative and positive as `0` and `1`, without the neutral texts.
         use_subtrees: whether to read the phrases of a sentence as texts as well.
         min_phrase_length: skip phrases with fewer words; sentences are always read.
+        unescape: whether to replace the escapes of the treebank, such as `-LRB-` and `\/`, by the
+            characters.
     """
 
     example_type = ClassifiedText
@@ -64,22 +65,27 @@ class SstReader(FileReader[ClassifiedText]):
         granularity: Literal["5-class", "3-class", "2-class"] = "5-class",
         use_subtrees: bool = False,
         min_phrase_length: Count = 1,
+        unescape: bool = True,
         max_instances: Count | None = None,
     ) -> None:
         super().__init__(max_instances)
+        self._unescape = unescape
         self._labels = _LABELS[granularity]
         self._use_subtrees, self._min_phrase_length = use_subtrees, min_phrase_length
 
     def examples(self, file: Path) -> Iterator[ClassifiedText]:
-        return (text for tree in parsed_lines(file, _tree) for text in self._texts(tree))
+        return (text for tree in self._trees(file) for text in self._texts(tree))
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ClassifiedText]]:
         """Yield the sentences of a file, without their phrases, whatever their class."""
-        for tree in parsed_lines(file, _tree):
+        for tree in self._trees(file):
             sentiment = tree.phrases[0].sentiment
             label = self._labels[sentiment]
             fields = {"label": str(sentiment) if label is None else label}
             yield PredictionInput(ClassifiedText(tree.words, None), fields)
+
+    def _trees(self, file: Path) -> Iterator[Tree]:
+        return parsed_lines(file, partial(_tree, unescape=self._unescape))
 
     def _texts(self, tree: Tree) -> Iterator[ClassifiedText]:
         root, *inner = tree.phrases
@@ -90,8 +96,12 @@ class SstReader(FileReader[ClassifiedText]):
                 yield ClassifiedText(tree.words[start:end], label, whole=tree.words)
 
 
-def read_tree(text: str) -> Tree:
+def read_tree(text: str, *, unescape: bool = True) -> Tree:
     """Read a bracketed tree.
+
+    Args:
+        text: of the tree.
+        unescape: whether to replace escapes by the characters.
 
     Raises:
         ValueError: it is malformed.
@@ -116,7 +126,7 @@ def read_tree(text: str) -> Tree:
         elif closing is not None:
             _close(phrases, opened.pop(), len(words))
         else:
-            words.append(_ESCAPE.sub(lambda match: _ESCAPES[match[0]], word))
+            words.append(_ESCAPE.sub(lambda match: _ESCAPES[match[0]], word) if unescape else word)
     if opened or not phrases:
         raise ValueError(f"{plural(len(opened), 'unclosed bracket')}" if opened else "empty")
     return Tree(tuple(words), tuple(phrases))
@@ -128,8 +138,8 @@ def _close(phrases: list[Phrase], index: int, end: int) -> None:
     phrases[index] = phrases[index]._replace(end=end)
 
 
-def _tree(line: str) -> Tree:
+def _tree(line: str, *, unescape: bool) -> Tree:
     try:
-        return read_tree(line.strip())
+        return read_tree(line.strip(), unescape=unescape)
     except ValueError as error:
         raise DataError(f"invalid tree: {error}: {shown(line)}") from error

@@ -1,0 +1,233 @@
+"""Small archives of AllenNLP 2.10.1 and their outputs, for `tests/fixtures/allennlp`.
+
+    PYTHONPATH=SCRIPTS PEERS/an/bin/python benchmarks/allennlp_archives.py tests/fixtures/allennlp
+
+Run it in AllenNLP's environment (`PEERS`), with the folder of `allennlp_compat.py` (`SCRIPTS`). The
+weights are random, the data those of `tests/fixtures/first_version`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from argparse import ArgumentParser
+from copy import deepcopy
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from measuring import say
+
+_DATA = Path(__file__).parents[1] / "tests/fixtures/first_version/data"
+_WORDS, _HIDDEN, _SEED, _SCALE = 12, 10, 1, 0.4
+_NUM_COLUMNS_BEFORE_PARSE = 5
+_MODULES = ("classification", "pair_classification", "rc", "structured_prediction", "tagging")
+
+_SENTENCE_ENCODER = {"type": "lstm", "hidden_size": _HIDDEN, "bidirectional": True}
+
+
+def _encoder(input_size: int) -> dict[str, Any]:
+    return {**_SENTENCE_ENCODER, "input_size": input_size}
+
+
+def _feedforward(input_dim: int) -> dict[str, Any]:
+    layer = {"num_layers": 1, "hidden_dims": _HIDDEN, "activations": "relu", "dropout": 0.0}
+    return {"input_dim": input_dim, **layer}
+
+
+_BOTH = 2 * _HIDDEN
+_MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "crf_tagger": (
+        "ner.txt",
+        {"type": "conll2003"},
+        {"encoder": _encoder(_WORDS), "label_encoding": "BIO", "calculate_span_f1": True},
+    ),
+    "simple_tagger": (
+        "ner.txt",
+        {"type": "conll2003"},
+        {"encoder": {**_encoder(_WORDS), "type": "gru", "num_layers": 2}},
+    ),
+    "srl": (
+        "srl.gold_conll",
+        {"type": "srl"},
+        {
+            "encoder": {
+                "type": "alternating_lstm",
+                "input_size": _WORDS + 10,
+                "hidden_size": _HIDDEN,
+                "num_layers": 4,
+                "recurrent_dropout_probability": 0.1,
+                "use_highway": True,
+            },
+            "binary_feature_dim": 10,
+        },
+    ),
+    "esim": (
+        "snli.jsonl",
+        {"type": "snli", "tokenizer": "spacy"},
+        {
+            "encoder": _encoder(_WORDS),
+            "matrix_attention": {"type": "dot_product"},
+            "projection_feedforward": _feedforward(4 * _BOTH),
+            "inference_encoder": _encoder(_HIDDEN),
+            "output_feedforward": _feedforward(4 * _BOTH),
+            "output_logit": {**_feedforward(_HIDDEN), "hidden_dims": 3, "activations": "linear"},
+        },
+    ),
+    "bcn": (
+        "sst.txt",
+        {"type": "sst_tokens", "granularity": "5-class"},
+        {
+            "pre_encode_feedforward": _feedforward(_WORDS),
+            "encoder": _encoder(_HIDDEN),
+            "integrator": _encoder(3 * _BOTH),
+            "embedding_dropout": 0.1,
+            "integrator_dropout": 0.1,
+            "output_layer": {
+                "input_dim": 4 * _BOTH,
+                "num_layers": 3,
+                "output_dims": [20, 10, 5],
+                "pool_sizes": 4,
+                "dropout": 0.0,
+            },
+        },
+    ),
+    "bidaf": (
+        "squad.json",
+        {"type": "squad"},
+        {
+            "num_highway_layers": 2,
+            "phrase_layer": _encoder(_WORDS),
+            "matrix_attention": {
+                "type": "linear",
+                "combination": "x,y,x*y",
+                "tensor_1_dim": _BOTH,
+                "tensor_2_dim": _BOTH,
+            },
+            "modeling_layer": _encoder(4 * _BOTH),
+            "span_end_encoder": _encoder(7 * _BOTH),
+            "dropout": 0.0,
+        },
+    ),
+    "basic_classifier": (
+        "sst.txt",
+        {"type": "sst_tokens"},
+        {
+            "seq2seq_encoder": _encoder(_WORDS),
+            "seq2vec_encoder": {
+                "type": "bag_of_embeddings",
+                "embedding_dim": _BOTH,
+                "averaged": True,
+            },
+            "feedforward": _feedforward(_BOTH),
+        },
+    ),
+}
+_OUTPUTS = (
+    *("logits", "label_logits", "span_start_logits", "span_end_logits", "class_probabilities"),
+    *("tags", "label", "best_span_str"),
+)
+_NOT_RECORDED = {"srl": {"logits", "tags"}, "bcn": {"class_probabilities"}}
+
+
+def main() -> int:
+    """Make all archives, and one file with their outputs."""
+    parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folder", type=Path, help="of the archives")
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    _import_allennlp()
+    outputs = {name: _made(name, folder / f"{name}.tar.gz") for name in _MODELS}
+    lines = (f" {json.dumps(name)}: {json.dumps(rows)}" for name, rows in outputs.items())
+    (folder / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    return 0
+
+
+def _import_allennlp() -> None:
+    import_module("allennlp_compat")
+    # Gone from transformers, and AllenNLP makes a subclass of it that nothing here uses.
+    type(import_module("transformers")).AdamW = torch.optim.AdamW  # type: ignore[attr-defined]
+    for name in _MODULES:
+        import_module(f"allennlp_models.{name}")
+    # The words of the data are the same without a model of spaCy.
+    blank = import_module("spacy").blank
+    tokenizer = import_module("allennlp.data.tokenizers.spacy_tokenizer")
+    tokenizer.get_spacy_model = lambda *_, **__: blank("en")
+
+
+def _made(name: str, archive: Path) -> list[dict[str, Any]]:
+    """Write the archive of a model; return its outputs for each example."""
+    from allennlp.common import Params
+    from allennlp.data import DatasetReader, Vocabulary
+    from allennlp.models import Model
+    from allennlp.models.archival import archive_model
+
+    file, reader, options = _MODELS[name]
+    words = {"tokens": {"type": "embedding", "embedding_dim": _WORDS}}
+    config = {
+        "dataset_reader": {**reader, "token_indexers": {"tokens": {"type": "single_id"}}},
+        "train_data_path": file,
+        "model": {"type": name, "text_field_embedder": {"token_embedders": words}, **options},
+        "data_loader": {"batch_size": 4, "shuffle": True},
+        "trainer": {"optimizer": "adam", "num_epochs": 1},
+    }
+    with TemporaryDirectory() as root:
+        data = _srl_folder(Path(root)) if name == "srl" else _DATA / file
+        made_reader = DatasetReader.from_params(Params(deepcopy(config["dataset_reader"])))
+        examples = list(made_reader.read(str(data)))
+        vocabulary = Vocabulary.from_instances(examples)
+        for example in examples:
+            example.index_fields(vocabulary)
+        model = Model.from_params(Params(deepcopy(config["model"])), vocab=vocabulary).eval()
+        torch.manual_seed(_SEED)
+        with torch.no_grad():
+            for parameter_name, parameter in model.named_parameters():
+                if not parameter_name.endswith("_constraint_mask"):
+                    parameter.copy_(torch.randn_like(parameter) * _SCALE)
+        run = Path(root) / "run"
+        run.mkdir()
+        (run / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+        vocabulary.save_to_files(str(run / "vocabulary"))
+        torch.save(model.state_dict(), run / "best.th")
+        archive_model(str(run))
+        shutil.copy(run / "model.tar.gz", archive)
+        # One at a time, so that no padding is among the outputs.
+        outputs = [model.forward_on_instances([example])[0] for example in examples]
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    say(f"{name}: {len(outputs)} examples, {parameters:,} parameters")
+    recorded = [key for key in _OUTPUTS if key not in _NOT_RECORDED.get(name, set())]
+    return [{key: _rounded(each[key]) for key in recorded if key in each} for each in outputs]
+
+
+def _srl_folder(root: Path) -> Path:
+    """Return a folder of the propositions with parses, which AllenNLP's reader needs."""
+    folder = root / "srl"
+    folder.mkdir()
+    blocks = (_DATA / "srl.gold_conll").read_text(encoding="utf-8").split("\n\n")
+    parsed = ["\n".join(_with_parse(block.splitlines())) for block in blocks]
+    (folder / "srl.gold_conll").write_text("\n\n".join(parsed), encoding="utf-8")
+    return folder
+
+
+def _with_parse(lines: list[str]) -> list[str]:
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    for number, row in enumerate(rows):
+        opening, closing = "(S" * (number == 0), ")" * (number == len(rows) - 1)
+        row[_NUM_COLUMNS_BEFORE_PARSE] = f"{opening}*{closing}"
+    left = iter(rows)
+    return [line if line.startswith("#") else " ".join(next(left)) for line in lines]
+
+
+def _rounded(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

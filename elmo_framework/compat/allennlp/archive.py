@@ -1,0 +1,277 @@
+"""Import trained models of AllenNLP: `model.tar.gz` becomes a run."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import tarfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from elmo_framework import components
+from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.compat.allennlp.parameter_names import names
+from elmo_framework.compat.allennlp.tensors import UnknownWeightsError, translated_weights
+from elmo_framework.compat.allennlp.translate import translate_allennlp
+from elmo_framework.config.load import Config, Translation
+from elmo_framework.config.parse import parse
+from elmo_framework.config.resolve import filled, with_absolute_paths
+from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import DataError, shown
+from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.metadata import RunRecord
+from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.model.model import Model
+from elmo_framework.model.weights import load_weights
+
+_CONFIG, _WEIGHTS, _VOCABULARY = "config.json", "weights.th", "vocabulary/"
+_MOST_BYTES = 1 << 34
+"""A larger member is not read into memory."""
+
+_NOT_IMPORTED = {
+    "coref": "its attention over a span reads the vectors of the words, and spans may cross; here "
+    "it reads their encodings, and spans do not cross"
+}
+_BEGINNINGS = ("B-", "U-", "S-")
+_FILES = {"options_file", "weight_file"}
+_DAMAGED = (tarfile.TarError, EOFError, zlib.error)
+
+
+@final
+@dataclass(frozen=True)
+class AllenNlpArchive:
+    """What an archive contains.
+
+    Attributes:
+        path: of the archive.
+        config: the configuration of the training, as JSON types.
+        weights: by AllenNLP's names.
+        vocabulary: the items of each namespace, without padding, in the order of their ids.
+    """
+
+    path: Path
+    config: dict[str, Any]
+    weights: Mapping[str, Tensor]
+    vocabulary: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def read(cls, path: Path) -> AllenNlpArchive:
+        """Read an archive. Nothing in it is executed, and no file is written.
+
+        Raises:
+            DataError: it is damaged or is not an archive of AllenNLP, or a member is a link or is
+                outside the archive.
+        """
+        with _members(path) as members:
+            files = dict(members)
+        for name in (_CONFIG, _WEIGHTS):
+            if name not in files:
+                raise DataError(f"not an archive of AllenNLP: it has no {name}", path=path)
+        vocabulary = {
+            PurePosixPath(name).stem: _lines(content, path, name)
+            for name, content in files.items()
+            if name.startswith(_VOCABULARY) and name.endswith(".txt")
+        }
+        unpadded = vocabulary.pop("non_padded_namespaces", [])
+        if "labels" in vocabulary and not any("labels".endswith(u.lstrip("*")) for u in unpadded):
+            message = "its labels have a padding item, which labels do not have here"
+            raise DataError(message, path=path)
+        return cls(path, _config(files[_CONFIG], path), _tensors(files[_WEIGHTS], path), vocabulary)
+
+
+@contextmanager
+def _members(path: Path) -> Iterator[Iterator[tuple[str, bytes]]]:
+    """Read the members that are needed, and check the names of all."""
+    try:
+        with tarfile.open(path, "r:*") as tar:
+            yield _checked_members(tar, path)
+    except _DAMAGED as error:
+        raise DataError(f"the archive is damaged: {error}", path=path) from error
+
+
+def _checked_members(tar: tarfile.TarFile, path: Path) -> Iterator[tuple[str, bytes]]:
+    for member in tar:
+        parts = PurePosixPath(member.name).parts
+        if member.issym() or member.islnk():
+            raise DataError(f"the member {member.name!r} is a link", path=path)
+        if member.name.startswith("/") or ".." in parts:
+            message = f"the member {member.name!r} would be outside the folder"
+            raise DataError(message, path=path)
+        name = "/".join(parts)
+        if not (name in (_CONFIG, _WEIGHTS) or name.startswith(_VOCABULARY)):
+            continue
+        source = tar.extractfile(member)
+        if source is None:  # a folder
+            continue
+        if member.size > _MOST_BYTES:
+            raise DataError(f"the member {name!r} has {member.size:,} bytes", path=path)
+        yield name, source.read()
+
+
+def _config(content: bytes, path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(content)
+    except ValueError as error:
+        raise DataError(f"{_CONFIG} is not JSON: {error}", path=path) from error
+    if not isinstance(config, dict):
+        raise DataError(f"{_CONFIG}: expected an object, found {shown(config)}", path=path)
+    return config
+
+
+def _tensors(content: bytes, path: Path) -> dict[str, Tensor]:
+    try:
+        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"{_WEIGHTS} has no plain tensors: {reason}", path=path) from error
+    if not isinstance(weights, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in weights.items()
+    ):
+        raise DataError(f"{_WEIGHTS}: expected tensors by name", path=path)
+    return weights
+
+
+def _lines(content: bytes, path: Path, name: str) -> list[str]:
+    """Return the items of a vocabulary file; each line has one."""
+    try:
+        lines = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} is not UTF-8: {error}", path=path) from error
+    if lines[-1] == "":
+        lines.pop()
+    return [line.rstrip("\r").replace("@@NEWLINE@@", "\n") for line in lines]
+
+
+def import_archive(
+    path: Path,
+    directory: Path,
+    *,
+    bilm: Path | str | None = None,
+    force: bool = False,
+) -> Translation:
+    """Write a trained model of AllenNLP as a run, with its vocabulary and its weights.
+
+    Args:
+        path: the archive, usually `model.tar.gz`.
+        directory: of the run.
+        bilm: the folder or the name of the biLM that the model reads; by default its options and
+            weights are at the paths in the config.
+        force: remove the run in the directory.
+
+    Returns:
+        the translated config.
+
+    Raises:
+        ConfigError: a part of the config has no counterpart.
+        DataError: the archive is damaged; its weights do not fit the config; or the files of its
+            biLM do not exist.
+        RunError: the directory is in use.
+    """
+    archive = AllenNlpArchive.read(path)
+    translation = _translated(archive, bilm)
+    config = Config(
+        translation.raw, str(path), json.dumps(archive.config, indent=2) + "\n", (), translation
+    )
+    components.load()
+    parsed = parse(Experiment, config.raw, source=str(path))
+    experiment = parsed.build()
+    vocabularies = _vocabularies(archive)
+    model = experiment.model.build(vocabularies=vocabularies, weights_follow=True)
+    load_weights(model, _weights(archive, config, model), source=str(path))
+    run = RunDirectory(directory)
+    with run.locked():
+        written = filled(with_absolute_paths(parsed))
+        record = RunRecord(parsed, experiment, config, written, run)
+        record.write_config(force=force, recover=False)
+        vocabularies.save(run.vocabulary)
+        assembly = Assembly(experiment, model.eval(), vocabularies, torch.device("cpu"), run=run)
+        record.write_metadata(assembly, has_data=False)
+        # Last: with its weights a run is complete.
+        run.save_weights(model.state_dict())
+    return translation
+
+
+def _translated(archive: AllenNlpArchive, bilm: Path | str | None) -> Translation:
+    """Translate the config for a model that is trained already.
+
+    Vectors from files and limits of the vocabulary are left out: the words and their vectors are
+    in the archive.
+    """
+    raw, path = deepcopy(archive.config), archive.path
+    raw.pop("vocabulary", None)
+    model = raw.get("model")
+    for block in _blocks(model):
+        block.pop("pretrained_file", None)
+        if _FILES & block.keys():
+            _name_bilm(block, path, bilm)
+    if isinstance(model, dict):
+        model.pop("initializer", None)
+        if (reason := _NOT_IMPORTED.get(str(model.get("type")))) is not None:
+            raise DataError(f"a model of type {model['type']} is not imported: {reason}", path=path)
+    translation = translate_allennlp(raw, str(path))
+    if translation is None:
+        raise DataError(f"{_CONFIG} is not of AllenNLP", path=path)
+    return translation
+
+
+def _blocks(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects of a config."""
+    inner: Iterable[Any] = ()
+    if isinstance(value, dict):
+        yield value
+        inner = value.values()
+    elif isinstance(value, list):
+        inner = value
+    for each in inner:
+        yield from _blocks(each)
+
+
+def _name_bilm(block: dict[str, Any], path: Path, bilm: Path | str | None) -> None:
+    """Name the files of the biLM that a block reads."""
+    if bilm is not None:
+        files = resolve_bilm(bilm)
+        block |= {"options_file": str(files.options), "weight_file": str(files.weights)}
+        return
+    for key in sorted(_FILES):
+        place = block.get(key)
+        if isinstance(place, str) and "://" not in place and not Path(place).is_file():
+            raise DataError(
+                f"its biLM is not in the archive, and not at {place}; name its folder with --bilm",
+                path=path,
+            )
+
+
+def _vocabularies(archive: AllenNlpArchive) -> Vocabularies:
+    """Return vocabularies with the items in the order of the archive, most frequent first."""
+    items = {"words": archive.vocabulary.get("tokens", [])[1:]}  # without unknown words
+    if "labels" in archive.vocabulary:
+        items["labels"] = archive.vocabulary["labels"]
+        items["beginnings"] = [tag for tag in items["labels"] if tag.startswith(_BEGINNINGS)]
+    return Vocabularies(
+        {
+            name: Counter({item: len(listed) - index for index, item in enumerate(listed)})
+            for name, listed in items.items()
+        }
+    )
+
+
+def _weights(archive: AllenNlpArchive, config: Config, model: Model[Any]) -> dict[str, Tensor]:
+    theirs = archive.config.get("model")
+    has_input_elmo = isinstance(theirs, dict) and theirs.get("use_input_elmo") is True
+    pairs = names(config.raw["model"], has_input_elmo=has_input_elmo)
+    try:
+        weights = translated_weights(pairs, archive.weights, dict(model.named_parameters()))
+    except UnknownWeightsError as error:
+        raise DataError(str(error), path=archive.path) from error
+    return model.state_dict() | weights

@@ -1,0 +1,105 @@
+"""Weights of AllenNLP's models under our names and in our layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from elmo_framework.compat.allennlp.parameter_names import Pair
+
+_NUM_LISTED = 5
+
+_HIGHWAY = re.compile(r"(?:^|\.)highway\.layers\.\d+\.(carry|transform)\.(weight|bias)$")
+_NOT_READ = re.compile(r"(^|\.)(_elmo_lstm\..*|_constraint_mask)$")
+"""The frozen biLM, which a run reads from its files; constraints, which follow from the tags."""
+
+_POOLED = "_output_layer._linear_layers.0.weight"
+"""Of a BCN."""
+
+_INPUT_BIAS, _STATE_BIAS = "input_linearity.bias", "state_linearity.bias"
+_OF_LSTM = ("input_linearity", "state_linearity")
+# Blocks of rows in AllenNLP's AugmentedLstm: input gate, forget gate, new memory, output gate,
+# highway gate; of the input also its projection. Ours: input gate, new memory, forget gate, output
+# gate; apart from them highway gate and projection.
+_BLOCKS = {
+    "input_weight": (0, 2, 1, 3),
+    "recurrent_weight": (0, 2, 1, 3),
+    "bias": (0, 2, 1, 3),
+    "highway_weight": (4, 5),
+    "transform_weight": (4,),
+    "highway_bias": (4, 5),
+}
+
+
+class UnknownWeightsError(Exception):
+    """Weights that do not fit; the message names them."""
+
+
+def translated_weights(
+    pairs: Iterable[Pair], theirs: Mapping[str, Tensor], ours: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Return the weights of AllenNLP by our names.
+
+    Args:
+        pairs: AllenNLP's name and ours of each parameter.
+        theirs: by AllenNLP's names.
+        ours: the weights of the model as it is built, for names and shapes.
+
+    Raises:
+        UnknownWeightsError: some of ours are not among theirs or have another size, or some of
+            theirs are not used.
+    """
+    sources: dict[str, str] = {}
+    used = set[str]()
+    for name, own in pairs:
+        if name in theirs:
+            used |= {name, name.replace(_STATE_BIAS, _INPUT_BIAS)}
+            sources |= {own: name} if own else {}
+    if left := sorted(name for name in theirs.keys() - used if not _NOT_READ.search(name)):
+        raise UnknownWeightsError(f"its weights {listed(left)} have no counterpart here")
+    if missing := sorted(ours.keys() - sources.keys()):
+        raise UnknownWeightsError(f"it has no weights for {listed(missing)}")
+    return {name: _fitted(name, sources[name], theirs, own) for name, own in ours.items()}
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names of a list, and the number of the others."""
+    more = len(names) - _NUM_LISTED
+    return ", ".join(names[:_NUM_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _fitted(name: str, source: str, theirs: Mapping[str, Tensor], own: Tensor) -> Tensor:
+    tensor = theirs[source]
+    if source.rpartition(".")[0].endswith(_OF_LSTM):
+        tensor = _of_lstm(name.rpartition(".")[2], source, theirs, own)
+    elif match := _HIGHWAY.search(name):
+        # There the gate is that of the input, here that of what it becomes: 1 - g(x) = g(-x).
+        transform, carry = tensor.chunk(2)
+        tensor = transform if match[1] == "transform" else -carry
+    elif source == _POOLED:
+        # There the pools are max, min, mean and attention; here the mean is before the min.
+        first, third, second, fourth = tensor.chunk(4, dim=1)
+        tensor = torch.cat([first, second, third, fourth], dim=1)
+    if tensor.numel() != own.numel():
+        raise UnknownWeightsError(
+            f"its weights {source} of shape {list(theirs[source].shape)} do not fit {name} of "
+            f"shape {list(own.shape)}"
+        )
+    return tensor.reshape(own.shape).to(own.dtype)
+
+
+def _of_lstm(kind: str, source: str, theirs: Mapping[str, Tensor], own: Tensor) -> Tensor:
+    tensor = theirs[source]
+    if source.endswith(_STATE_BIAS):
+        bias = theirs.get(source.replace(_STATE_BIAS, _INPUT_BIAS))
+        if bias is not None:
+            tensor = bias + functional.pad(tensor, (0, len(bias) - len(tensor)))
+    hidden = theirs[source.replace("input_linearity", "state_linearity")].shape[-1]
+    if source.endswith("bias"):
+        hidden = theirs[source.replace(".bias", ".weight")].shape[-1]
+    blocks = torch.split(tensor, hidden)
+    return torch.cat([blocks[index] for index in _BLOCKS[kind] if index < len(blocks)])

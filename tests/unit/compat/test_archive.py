@@ -1,0 +1,244 @@
+"""Archives of AllenNLP; their outputs were recorded with AllenNLP 2.10.1."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_framework import load
+from elmo_framework.commands.main import main
+from elmo_framework.compat.allennlp.archive import import_archive
+from elmo_framework.data.batch import to_device
+from elmo_framework.errors import DataError
+from elmo_framework.training.evaluator import inference
+from tests.conftest import ROOT
+
+ARCHIVES = ROOT / "tests/fixtures/allennlp"
+DATA = ROOT / "tests/fixtures/first_version/data"
+EXPECTED = json.loads((ARCHIVES / "expected.json").read_text())
+FILES = {
+    "crf_tagger": "ner.txt",
+    "simple_tagger": "ner.txt",
+    "srl": "srl.gold_conll",
+    "esim": "snli.jsonl",
+    "bcn": "sst.txt",
+    "bidaf": "squad.json",
+    "basic_classifier": "sst.txt",
+}
+
+
+def outputs(run: Any, file: Path) -> list[tuple[Any, Any, Any]]:
+    """Return example, output and prediction, one batch for each example."""
+    head, collate, results = run.head(), run.explainer().collate, []
+    for example in run.experiment.dataset_reader.read(file):
+        batch = to_device(collate([example]), torch.device("cpu"))
+        with inference(head):
+            output = head(batch)
+            (prediction,) = head.predict(output, batch)
+        results.append((example, output, prediction))
+    return results
+
+
+def check_label(output: Any, prediction: Any, expected: Mapping[str, Any]) -> None:
+    logits = expected["logits" if "logits" in expected else "label_logits"]
+    np.testing.assert_allclose(output.logits[0], logits, atol=1e-5)
+    assert prediction.label == expected["label"]
+
+
+def check_tags(output: Any, prediction: Any, expected: Mapping[str, Any]) -> None:
+    np.testing.assert_allclose(output.logits[0], expected["logits"], atol=1e-5)
+    assert list(prediction) == expected["tags"]
+
+
+def check_answer(output: Any, prediction: Any, expected: Mapping[str, Any]) -> None:
+    for name in ("start", "end"):
+        # AllenNLP adds a bias, which no softmax depends on.
+        logits = torch.tensor(expected[f"span_{name}_logits"]).log_softmax(0)
+        own = getattr(output, f"{name}_logits")[0].log_softmax(0)
+        np.testing.assert_allclose(own, logits, atol=2e-5)
+    assert prediction.text == expected["best_span_str"]
+
+
+CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
+    "crf_tagger": check_tags,
+    "simple_tagger": check_tags,
+    "bidaf": check_answer,
+}
+
+
+@pytest.mark.parametrize("kind", sorted(FILES.keys() - {"srl"}))
+def test_imported_models_have_the_outputs_of_allennlp(kind: str, tmp_path: Path) -> None:
+    import_archive(ARCHIVES / f"{kind}.tar.gz", tmp_path / "run")
+    answers = outputs(load(tmp_path / "run"), DATA / FILES[kind])
+    assert len(answers) == len(EXPECTED[kind]) > 2
+    for (_, output, prediction), expected in zip(answers, EXPECTED[kind], strict=True):
+        CHECKS.get(kind, check_label)(output, prediction, expected)
+
+
+def test_imported_roles_have_the_probabilities_of_allennlp(tmp_path: Path) -> None:
+    import_archive(ARCHIVES / "srl.tar.gz", tmp_path / "run")
+    rows = [
+        (row, proposition.tags)
+        for example, output, _ in outputs(load(tmp_path / "run"), DATA / FILES["srl"])
+        for row, proposition in zip(output.logits.softmax(-1), example.propositions, strict=True)
+    ]
+    compared = 0
+    for (row, tags), expected in zip(rows, EXPECTED["srl"], strict=True):
+        if "I-V" in tags:  # AllenNLP marks each word of the predicate
+            continue
+        np.testing.assert_allclose(row, expected["class_probabilities"], atol=1e-5)
+        compared += 1
+    assert compared == 7
+
+
+def test_an_imported_run_is_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    assert main(["import", str(ARCHIVES / "crf_tagger.tar.gz"), "-s", str(run)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{run}\n"
+    assert "model.calculate_span_f1" in printed.err
+    scores = load(run).evaluate(DATA / "ner.txt")
+    gold = [example.tags for example, *_ in outputs(load(run), DATA / "ner.txt")]
+    predicted = [each["tags"] for each in EXPECTED["crf_tagger"]]
+    pairs = [pair for tags in zip(gold, predicted, strict=True) for pair in zip(*tags, strict=True)]
+    assert scores["accuracy"] == pytest.approx(sum(a == b for a, b in pairs) / len(pairs))
+    assert {"translated.jsonnet", "config.jsonnet"} <= {path.name for path in run.iterdir()}
+
+
+def test_a_run_is_replaced_only_by_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["import", str(ARCHIVES / "bcn.tar.gz"), "-s", str(tmp_path / "run")]
+    assert main(command) == 0
+    assert main(command) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main([*command, "--force"]) == 0
+
+
+def repacked(
+    tmp_path: Path,
+    *,
+    change: Callable[[dict[str, Any]], None] | None = None,
+    files: Mapping[str, bytes | None] | None = None,
+) -> Path:
+    """Return an archive of a tagger with another config or with other members."""
+    members: dict[str, bytes] = {}
+    with tarfile.open(ARCHIVES / "crf_tagger.tar.gz") as tar:
+        for member in tar:
+            if (source := tar.extractfile(member)) is not None:
+                members[member.name] = source.read()
+    if change is not None:
+        config = json.loads(members["config.json"])
+        change(config)
+        members["config.json"] = json.dumps(config).encode()
+    path = tmp_path / "changed.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in {**members, **(files or {})}.items():
+            if content is not None:
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def weights(changes: Mapping[str, torch.Tensor | None]) -> bytes:
+    with tarfile.open(ARCHIVES / "crf_tagger.tar.gz") as tar:
+        source = tar.extractfile("weights.th")
+        assert source is not None
+        tensors = {**torch.load(io.BytesIO(source.read()), weights_only=True), **changes}
+    return pickled({name: each for name, each in tensors.items() if each is not None})
+
+
+def pickled(value: Any) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
+class Code:
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("executed",)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"weights.th": None}, "not an archive of AllenNLP: it has no weights.th"),
+        ({"weights.th": b"x"}, "weights.th has no plain tensors"),
+        ({"weights.th": pickled({"a": Code()})}, "weights.th has no plain tensors"),
+        ({"weights.th": pickled([1])}, "weights.th: expected tensors by name"),
+        ({"config.json": b"{"}, "config.json is not JSON"),
+        ({"config.json": b"[]"}, "config.json: expected an object"),
+        ({"config.json": b"{}"}, "config.json is not of AllenNLP"),
+        ({"../out": b""}, "the member '../out' would be outside the folder"),
+        ({"vocabulary/labels.txt": b"\xff"}, "vocabulary/labels.txt is not UTF-8"),
+        ({"vocabulary/non_padded_namespaces.txt": b"*tags"}, "its labels have a padding item"),
+        (
+            {"weights.th": weights({"more": torch.zeros(1)})},
+            "its weights more have no counterpart here",
+        ),
+        ({"weights.th": weights({"crf.transitions": None})}, "no weights for crf.transitions"),
+        (
+            {"weights.th": weights({"crf.transitions": torch.zeros(2, 2)})},
+            r"its weights crf.transitions of shape \[2, 2\] do not fit crf.transitions",
+        ),
+    ],
+)
+def test_damaged_archives_are_refused(
+    files: dict[str, bytes | None], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=message):
+        import_archive(repacked(tmp_path, files=files), tmp_path / "run")
+    assert [*tmp_path.iterdir()] == [tmp_path / "changed.tar.gz"]
+
+
+def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        link = tarfile.TarInfo("config.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    with pytest.raises(DataError, match=r"the member 'config.json' is a link"):
+        import_archive(path, tmp_path / "run")
+
+
+def with_elmo(config: dict[str, Any]) -> None:
+    config["dataset_reader"]["token_indexers"]["elmo"] = {"type": "elmo_characters"}
+    config["model"]["text_field_embedder"]["token_embedders"]["elmo"] = {
+        "type": "elmo_token_embedder",
+        "options_file": "/old/options.json",
+        "weight_file": "/old/weights.hdf5",
+    }
+
+
+def test_a_bilm_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
+    path = repacked(tmp_path, change=with_elmo)
+    with pytest.raises(DataError, match=r"not at /old/options.json; name its folder with --bilm"):
+        import_archive(path, tmp_path / "run")
+
+
+def test_coreference_is_not_imported_with_other_results(tmp_path: Path) -> None:
+    path = repacked(tmp_path, change=lambda config: config["model"].update(type="coref"))
+    with pytest.raises(DataError, match="a model of type coref is not imported"):
+        import_archive(path, tmp_path / "run")
+
+
+def test_word_vectors_and_limits_of_the_config_are_not_needed(tmp_path: Path) -> None:
+    def change(config: dict[str, Any]) -> None:
+        words = config["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+        words["pretrained_file"] = "/old/glove.txt"
+        config["vocabulary"] = {"min_count": {"tokens": 1000}}
+
+    import_archive(repacked(tmp_path, change=change), tmp_path / "run")
+    answers = outputs(load(tmp_path / "run"), DATA / "ner.txt")
+    check_tags(*answers[0][1:], EXPECTED["crf_tagger"][0])
