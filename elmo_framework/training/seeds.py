@@ -21,6 +21,8 @@ def generator_states() -> dict[str, Any]:
     """Return the states of all generators, as tensors, numbers and lists of numbers."""
     version, internal, gauss = random.getstate()
     name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
+    # Reading its generator in a CPU run would create a CUDA context and take memory of the GPU.
+    is_on_gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return {
         "python": [version, list(internal), gauss],
         "numpy": [
@@ -31,7 +33,7 @@ def generator_states() -> dict[str, Any]:
             cached,
         ],
         "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+        "cuda": torch.cuda.get_rng_state() if is_on_gpu else None,
     }
 
 

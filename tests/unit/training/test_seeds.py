@@ -1,0 +1,25 @@
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_framework.training.seeds import generator_states
+
+
+def _creates_a_context() -> Any:
+    pytest.fail("reading the state of a GPU's generator creates a CUDA context")
+
+
+def test_states_of_a_cpu_run_leave_the_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", _creates_a_context)
+    assert generator_states()["cuda"] is None
+
+
+def test_states_of_a_gpu_run_include_its_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = torch.arange(16, dtype=torch.uint8)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: state)
+    assert torch.equal(generator_states()["cuda"], state)
