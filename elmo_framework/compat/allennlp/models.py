@@ -27,7 +27,6 @@ from elmo_framework.compat.allennlp.rules import (
     into,
     kept,
     only,
-    unsupported,
 )
 from elmo_framework.errors import shown
 
@@ -94,7 +93,7 @@ MODELS: dict[str, Member] = {
             "include_start_end_transitions": kept,
             "constrain_crf_decoding": _constraints,
             "dropout": kept,
-            "feedforward": unsupported(),
+            "feedforward": into("feedforward", feedforward),
         },
         {"include_start_end_transitions": True},
     ),

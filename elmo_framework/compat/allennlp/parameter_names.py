@@ -139,7 +139,7 @@ _TAGGER: list[Part] = [
     ("tag_projection_layer._module", "projection", ""),
 ]
 PARTS: dict[str, list[Part]] = {
-    "crf_tagger": _TAGGER,
+    "crf_tagger": [*_TAGGER, ("_feedforward", "feedforward", "feedforward")],
     "simple_tagger": _TAGGER,
     "srl": [*_TAGGER, ("binary_feature_embedding", "predicate_embedding", "weight")],
     "esim": [
@@ -166,6 +166,9 @@ PARTS: dict[str, list[Part]] = {
         ("_context_layer", "encoder", "encoder"),
         ("_mention_feedforward._module", "mentions.feedforward", "mention_feedforward"),
         ("_mention_scorer._module", "mentions.score", ""),
+        # Before AllenNLP 1.0 both were in a pruner.
+        ("_mention_pruner._scorer.0._module", "mentions.feedforward", "mention_feedforward"),
+        ("_mention_pruner._scorer.1._module", "mentions.score", ""),
         ("_antecedent_feedforward._module", "antecedents.feedforward", "antecedent_feedforward"),
         ("_antecedent_scorer._module", "antecedents.score", ""),
         (
@@ -240,8 +243,10 @@ def _special(model: Mapping[str, Any], kind: str, has_input_elmo: bool) -> Itera
 
 
 def _of_bidaf(model: Mapping[str, Any]) -> Iterator[Pair]:
-    yield "_matrix_attention._weight_vector", "attention.score.weight"
-    yield "_matrix_attention._bias", ""
+    # Before AllenNLP 1.0 the attention had a similarity function.
+    for place in ("_matrix_attention", "_matrix_attention._similarity_function"):
+        yield f"{place}._weight_vector", "attention.score.weight"
+        yield f"{place}._bias", ""
     for layer in range(_count(model, "num_highway_layers", 2)):
         for name, _ in _LINEAR:
             theirs = f"_highway_layer._module._layers.{layer}.{name}"

@@ -90,6 +90,31 @@ def _epochs(here: Place, value: Any) -> Mapping[str, Any]:
     return {"milestones": [*range(value, max(last, value + 1), value)]}
 
 
+def _direction(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop the direction of a score where it is that of `validation_metric`."""
+    rises = _metric_rises(here)
+    # From AllenNLP 2.0 a loss is compared with its sign changed.
+    fitting = ["max"] if rises else ["min"] if here.context.value("iterator") else ["min", "max"]
+    if value not in fitting:
+        here.problem(f"{shown(value)} is not the direction of validation_metric: {fitting[0]!r}")
+    here.note("dropped", "validation_metric of the trainer has the direction")
+    return {}
+
+
+def _metric_rises(here: Place) -> bool:
+    metric = here.context.value("trainer", "validation_metric")
+    first = metric[0] if isinstance(metric, list) and metric else metric
+    return isinstance(first, str) and first.startswith("+")
+
+
+def _scheduler(here: Place, value: Any) -> Any:
+    name = value.get("type") if isinstance(value, dict) else value
+    has_mode = isinstance(value, dict) and value.get("mode") is not None
+    if name == "reduce_on_plateau" and not has_mode and _metric_rises(here):
+        here.note("differs", "the rate falls when the score stops rising; AllenNLP's mode is 'min'")
+    return component(here, value, SCHEDULERS, "LearningRateScheduler")
+
+
 SCHEDULERS: dict[str, Member] = {
     "constant": Member("constant", {"last_epoch": _LAST}),
     "reduce_on_plateau": Member(
@@ -98,7 +123,7 @@ SCHEDULERS: dict[str, Member] = {
             "factor": kept,
             "patience": kept,
             "threshold": kept,
-            "mode": dropped("validation_metric of the trainer has the direction"),
+            "mode": lambda here, value: _direction(here, value),
             "threshold_mode": only("rel"),
             "cooldown": only(0),
             "min_lr": only(0, 0.0),
@@ -311,10 +336,7 @@ TRAINER: Rules = {
         "optimizer",
         lambda here, value: component(here, value, OPTIMIZERS, "Optimizer", default="adam"),
     ),
-    "learning_rate_scheduler": into(
-        "learning_rate_scheduler",
-        lambda here, value: component(here, value, SCHEDULERS, "LearningRateScheduler"),
-    ),
+    "learning_rate_scheduler": into("learning_rate_scheduler", _scheduler),
     **dict.fromkeys(
         (
             "num_epochs",

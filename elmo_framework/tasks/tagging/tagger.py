@@ -34,6 +34,7 @@ from elmo_framework.embedders.text_embedder import (
     joined_dim,
 )
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.errors import RunError
 from elmo_framework.metrics.metric import Metric, is_over_labels
 from elmo_framework.metrics.ratios import ratio
@@ -78,6 +79,8 @@ class Tagger(Head[LabeledBatch], ABC):
         output_embedder: vectors appended to the output of the encoder: ELMo at the output.
         output_encoder: encoder of the output of `encoder` and `output_embedder`.
         dropout: dropout rate of the vectors before and after each encoder.
+        feedforward: layers between the encoders and the scores of the tags, with their own dropout;
+            null for none.
         label_encoding: the scheme of the tags; null to infer it from the tags.
     """
 
@@ -95,6 +98,7 @@ class Tagger(Head[LabeledBatch], ABC):
         output_embedder: TokenEmbedder | None,
         output_encoder: Lazy[Encoder] | None,
         dropout: float,
+        feedforward: FeedForwardOptions | None = None,
         label_encoding: Scheme | None = None,
     ) -> None:
         super().__init__()
@@ -114,6 +118,10 @@ class Tagger(Head[LabeledBatch], ABC):
             None if output_encoder is None else output_encoder.build(input_dim=dim)
         )
         dim = dim if self.output_encoder is None else self.output_encoder.output_dim
+        self.feedforward = (
+            None if feedforward is None else feedforward.build(input_dim=dim, key="feedforward")
+        )
+        dim = dim if self.feedforward is None else self.feedforward.output_dim
         self.projection = nn.Linear(dim, len(self.labels))
 
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
@@ -240,7 +248,8 @@ class Tagger(Head[LabeledBatch], ABC):
         encoded = concatenate(encoded, self.output_embedder, text)
         if self.output_encoder is not None:
             encoded = self.dropout(self.output_encoder(encoded, text.mask))
-        logits: Tensor = self.projection(encoded)
+        hidden = encoded if self.feedforward is None else self.feedforward(encoded)
+        logits: Tensor = self.projection(hidden)
         return logits
 
 
@@ -321,6 +330,7 @@ class CrfTagger(Tagger):
         include_start_end_transitions: bool = False,
         constrain_transitions: bool = True,
         label_encoding: Scheme | None = None,
+        feedforward: FeedForwardOptions | None = None,
     ) -> None:
         super().__init__(
             embedder=embedder,
@@ -329,6 +339,7 @@ class CrfTagger(Tagger):
             output_embedder=output_embedder,
             output_encoder=output_encoder,
             dropout=dropout,
+            feedforward=feedforward,
             label_encoding=label_encoding,
         )
         _log.info("the %d tags are of the scheme %s", len(self.labels), self._scheme)

@@ -315,7 +315,7 @@ def test_groups_of_parameters_have_no_counterpart() -> None:
         ("use_amp", True, {"precision": "bfloat16"}),
         (
             "learning_rate_scheduler",
-            {"type": "reduce_on_plateau", "factor": 0.5, "mode": "max", "patience": 0},
+            {"type": "reduce_on_plateau", "factor": 0.5, "mode": "min", "patience": 0},
             {
                 "learning_rate_scheduler": {
                     "type": "reduce_on_plateau",
@@ -351,6 +351,70 @@ def test_groups_of_parameters_have_no_counterpart() -> None:
 def test_key_of_the_trainer_becomes_ours(key: str, value: Any, expected: Any) -> None:
     raw = ours("esim", {"trainer": {key: value}})
     assert raw["trainer"] == expected
+
+
+@pytest.mark.parametrize(
+    ("metric", "mode", "is_accepted"),
+    [
+        ("+accuracy", "max", True),
+        ("+accuracy", "min", False),
+        ("-loss", "min", True),
+        ("-loss", "max", True),
+        (["+accuracy", "-loss"], "max", True),
+        ("-loss", "maximum", False),
+    ],
+)
+def test_mode_of_plateaus_is_that_of_the_metric(metric: Any, mode: str, is_accepted: bool) -> None:
+    scheduler = {"type": "reduce_on_plateau", "mode": mode}
+    changes = {"trainer": {"validation_metric": metric, "learning_rate_scheduler": scheduler}}
+    if is_accepted:
+        expected = {"type": "reduce_on_plateau"}
+        assert ours("esim", changes)["trainer"]["learning_rate_scheduler"] == expected
+    else:
+        (problem,) = problems("esim", changes)
+        assert problem.path == "trainer.learning_rate_scheduler.mode"
+
+
+def test_rising_loss_with_an_iterator_is_refused() -> None:
+    scheduler = {"type": "reduce_on_plateau", "mode": "max"}
+    changes = {"trainer": {"learning_rate_scheduler": scheduler}}
+    (problem,) = problems("crf_tagger", changes)
+    assert problem.path == "trainer.learning_rate_scheduler.mode"
+
+
+def test_plateaus_without_a_mode_differ_for_a_rising_score() -> None:
+    trainer = {"validation_metric": "+accuracy", "learning_rate_scheduler": "reduce_on_plateau"}
+    assert "AllenNLP's mode is 'min'" in translation("esim", {"trainer": trainer}).summary
+    trainer["validation_metric"] = "-loss"
+    assert "AllenNLP's mode is 'min'" not in translation("esim", {"trainer": trainer}).summary
+
+
+def test_feedforward_of_a_crf_tagger_is_kept() -> None:
+    layers = {"input_dim": 10, "num_layers": 1, "hidden_dims": 4, "activations": "relu"}
+    changes = {
+        "model.feedforward": layers,
+        "model.initializer": [["_feedforward.*weight", "zero"]],
+    }
+    model = ours("crf_tagger", changes)["model"]
+    assert model["feedforward"] == layers
+    assert model["initializer"] == [
+        [r"^feedforward\.linear_layers\.\d+\.weight$", {"type": "zero"}]
+    ]
+
+
+def test_names_before_version_1_are_translated() -> None:
+    applied = [
+        ["_mention_pruner._scorer.1._module.weight", "zero"],
+        ["_mention_pruner._scorer.0.*linear_layers.0.bias", "zero"],
+    ]
+    written = ours("coref", {"model.initializer": applied})["model"]["initializer"]
+    assert [rule[0] for rule in written] == [
+        r"^mentions\.score\.weight$",
+        r"^mentions\.feedforward\.linear_layers\.0\.bias$",
+    ]
+    applied = [["_similarity_function._weight_vector", "zero"]]
+    (rule,) = ours("bidaf", {"model.initializer": applied})["model"]["initializer"]
+    assert rule[0] == r"^attention\.score\.weight$"
 
 
 def test_two_keys_may_fill_one_block_but_not_one_value() -> None:

@@ -56,6 +56,17 @@ def scores(model: CrfTagger, examples: Sequence[TaggedSentence] = EXAMPLES) -> d
     return model.scores(model.sums(model(batch), batch))
 
 
+def test_feedforward_is_between_encoder_and_scores():
+    layers = {"num_layers": 2, "hidden_dims": [5, 4], "activations": "relu", "dropout": 0.0}
+    model = tagger(feedforward=layers).eval()
+    text = batch_of(model).text
+    encoded = model.encoder(model.embedder(text), text.mask)
+    for layer in model.feedforward.linear_layers:
+        encoded = torch.relu(encoded @ layer.weight.T + layer.bias)
+    expected = encoded @ model.projection.weight.T + model.projection.bias
+    torch.testing.assert_close(model(batch_of(model)).logits, expected)
+
+
 def test_model_fits_its_training_data():
     found = scores(trained(tagger(dropout=0.1)))
 
