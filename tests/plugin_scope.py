@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from elmo_framework import components
+from elmo_framework.compat.allennlp import models, parameter_names
 from elmo_framework.config import registry
 from elmo_framework.config.plugins import load_plugins
 
@@ -25,7 +27,12 @@ def without_plugins(*names: str) -> Iterator[None]:
         names: of modules or packages, without a dot.
     """
     components.load()
-    with pytest.MonkeyPatch.context() as patch:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        mock.patch.dict(models.MODELS),
+        mock.patch.dict(parameter_names.PARTS),
+        mock.patch.dict(parameter_names.ADDED_NAMES),
+    ):
         patch.setattr(sys, "path", [*sys.path])
         patch.setattr(registry, "_members", _members_without(names))
         for module in _imported(names):

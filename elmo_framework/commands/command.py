@@ -11,12 +11,12 @@ from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from elmo_framework import console
 from elmo_framework.config.arguments import Argument, Plugins
 from elmo_framework.config.docstrings import summary
-from elmo_framework.config.load import Config
+from elmo_framework.config.load import Config, Translation
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
@@ -114,13 +114,20 @@ class ConfigCommand(Command):
         Raises:
             ElmoFrameworkError: it cannot be read or translated, or a plugin cannot be imported.
         """
-        from elmo_framework.compat.allennlp.translate import translate_allennlp
+        from elmo_framework.compat.allennlp.translate import mark_of_allennlp, translate_allennlp
+
+        def translate(raw: Mapping[str, Any], source: str) -> Translation | None:
+            if mark_of_allennlp(raw) is None:
+                return None
+            # First, because plugins register what they can translate.
+            register_components(self.packages)
+            return translate_allennlp(raw, source)
 
         config = Config.load(
             self.config,
             overrides=self.overrides,
             external_variables=dict(self.ext_var),
-            translators=[translate_allennlp],
+            translators=[translate],
         )
         if config.translation is not None and os.environ.get("RANK", "0") == "0":
             console.info(f"{config.source}: {config.translation.summary}\n")

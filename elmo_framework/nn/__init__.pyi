@@ -1,5 +1,6 @@
 from .attention import BiAttention as BiAttention
 from .attention import TrilinearScore as TrilinearScore
+from .attention import masked_softmax as masked_softmax
 from .attention import self_alignment as self_alignment
 from .char_cnn import CharCnn as CharCnn
 from .crf import ConditionalRandomField as ConditionalRandomField

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import ELMO, elmo, text_field_embedder
@@ -16,6 +16,7 @@ from elmo_framework.compat.allennlp.layers import (
     output_logit,
     pooler,
 )
+from elmo_framework.compat.allennlp.parameter_names import ADDED_NAMES, PARTS, Part, Suffixes
 from elmo_framework.compat.allennlp.rules import (
     ONE_LABEL_NAMESPACE,
     Member,
@@ -31,13 +32,13 @@ from elmo_framework.compat.allennlp.rules import (
 from elmo_framework.errors import shown
 
 _ALL_METRICS = dropped("all metrics of a task are computed")
-_COMMON: Rules = {
+MODEL_RULES: Rules = {
     "text_field_embedder": into("embedder", text_field_embedder),
     "initializer": lambda here, value: {},
     "regularizer": lambda here, value: {},
 }
 _TAGGER: Rules = {
-    **_COMMON,
+    **MODEL_RULES,
     "encoder": into("encoder", encoder),
     "label_namespace": ONE_LABEL_NAMESPACE,
     "calculate_span_f1": _ALL_METRICS,
@@ -52,7 +53,7 @@ def _constraints(here: Place, value: Any) -> Mapping[str, Any]:
 _BCN = Member(
     "bcn",
     {
-        **_COMMON,
+        **MODEL_RULES,
         "embedding_dropout": kept,
         "pre_encode_feedforward": into("pre_encode_feedforward", feedforward),
         "encoder": into("encoder", encoder),
@@ -67,7 +68,7 @@ _BCN = Member(
 _SRL = Member(
     "srl",
     {
-        **_COMMON,
+        **MODEL_RULES,
         "encoder": into("encoder", encoder),
         "binary_feature_dim": kept,
         "embedding_dropout": kept,
@@ -106,7 +107,7 @@ MODELS: dict[str, Member] = {
     "esim": Member(
         "esim",
         {
-            **_COMMON,
+            **MODEL_RULES,
             "encoder": into("encoder", encoder),
             "matrix_attention": attention("dot_product"),
             "similarity_function": attention("dot_product"),
@@ -122,7 +123,7 @@ MODELS: dict[str, Member] = {
     "bidaf": Member(
         "bidaf",
         {
-            **_COMMON,
+            **MODEL_RULES,
             "num_highway_layers": kept,
             "phrase_layer": into("encoder", encoder),
             "matrix_attention": attention("linear", "x,y,x*y"),
@@ -136,7 +137,7 @@ MODELS: dict[str, Member] = {
     "coref": Member(
         "coref",
         {
-            **_COMMON,
+            **MODEL_RULES,
             "context_layer": into("encoder", encoder),
             "mention_feedforward": into("mention_feedforward", feedforward),
             "antecedent_feedforward": into("antecedent_feedforward", feedforward),
@@ -160,7 +161,7 @@ MODELS: dict[str, Member] = {
     "basic_classifier": Member(
         "basic_classifier",
         {
-            **_COMMON,
+            **MODEL_RULES,
             "seq2seq_encoder": into("encoder", encoder),
             "seq2vec_encoder": into("pooler", pooler),
             "feedforward": into("feedforward", feedforward),
@@ -173,8 +174,35 @@ MODELS: dict[str, Member] = {
 }
 
 
+_PLUGINS = {"decomposable_attention": "plugins/allennlp_heads"}
+"""The plugins that add models, by AllenNLP's name."""
+
+
+def register_model(
+    name: str, member: Member, parts: Sequence[Part], more_names: Suffixes | None = None
+) -> None:
+    """Add a model of a plugin to those that are translated.
+
+    Args:
+        name: AllenNLP's.
+        member: its counterpart.
+        parts: where its parameters are.
+        more_names: yields the names of its parameters that are not in `parts`, from our block.
+    """
+    MODELS[name] = member
+    PARTS[member.name] = [*parts]
+    if more_names is not None:
+        ADDED_NAMES[member.name] = more_names
+
+
 def model(here: Place, value: Any) -> Any:
     """Translate a Model without its initializer and regularizer."""
+    name = value.get("type") if isinstance(value, dict) else value
+    plugin = _PLUGINS.get(name) if isinstance(name, str) else None
+    if plugin is not None and name not in MODELS:
+        message = f"AllenNLP's Model {shown(name)} needs a plugin; pip install ./{plugin}"
+        (here.at("type") if isinstance(value, dict) else here).missing(message)
+        return None
     ours = component(here, value, MODELS, "Model")
     if ours is None or not isinstance(value, dict):
         return ours

@@ -186,6 +186,8 @@ PARTS: dict[str, list[Part]] = {
         ("_classification_layer", "projection", ""),
     ],
 }
+ADDED_NAMES: dict[str, Suffixes] = {}
+"""Names of parameters of a plugin's model that are not in `PARTS`, from our block."""
 _WITHOUT_UNDERSCORE = {"crf_tagger", "simple_tagger", "srl"}
 
 
@@ -236,6 +238,7 @@ def _special(model: Mapping[str, Any], kind: str, has_input_elmo: bool) -> Itera
         if model.get("include_start_end_transitions"):
             yield "crf.start_transitions", "crf.start_transitions"
             yield "crf.end_transitions", "crf.end_transitions"
+    yield from ADDED_NAMES.get(kind, _no_parameters)(model)
     if kind == "bidaf":
         yield from _of_bidaf(model)
     if kind == "bcn":

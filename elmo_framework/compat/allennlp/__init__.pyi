@@ -1,0 +1,10 @@
+from .layers import attention as attention
+from .layers import encoder as encoder
+from .layers import feedforward as feedforward
+from .layers import output_layer as output_layer
+from .models import MODEL_RULES as MODEL_RULES
+from .models import register_model as register_model
+from .parameter_names import Pair as Pair
+from .rules import Member as Member
+from .rules import Place as Place
+from .rules import into as into
