@@ -8,7 +8,7 @@ from typing import final
 
 from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
-from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
+from elmo_framework.embedding.job import STANDARD_OUTPUT, WHOLE, EmbeddingJob
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
@@ -29,6 +29,7 @@ examples:
   elmo embed runs/bilm news.txt --output-file news --layers "mixed(runs/ner)"
   elmo embed models/bert news.txt --output-file news.npy --layers top --pool mean
   elmo embed models/bert news.txt --output-file news.hdf5 --max-length 128 --sub-token-mode first
+  elmo embed runs/bilm news-*.txt --output-dir news --part 3/16
   torchrun --nproc-per-node 4 -m elmo_framework embed runs/bilm news.txt --output-file news
 
 Each line of the input is a sentence. Line i of all files together, from 0, has the name "i":
@@ -40,6 +41,8 @@ Each line of the input is a sentence. Line i of all files together, from 0, has 
 
   numpy.load("news.npy")                                 --output-file news.npy: the words of all
                                                          lines, concatenated
+  news/000000-000042/...                                 --output-dir news: one such folder or
+                                                         HDF5 file per shard, in their order
   {"words": [...], "vectors": [...]}                     no --output-file: one JSON line per line
                                                          of the input, vectors as in HDF5
 The axis of layers exists only with --layers all; with --pool, the axis of words is absent from
@@ -76,6 +79,11 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
 
     def _check_output(self) -> None:
         """Raise RunError for file flags without a file, and for a file of JSON lines."""
+        if self.output_dir is not None:
+            self._check_shards()
+            return
+        if self.part != WHOLE:
+            raise RunError("--part needs --output-dir")
         if self.output.suffix in _JSON_SUFFIXES:
             raise RunError(
                 f"--output-file {self.output}: JSON lines are written to standard output; remove "
@@ -85,3 +93,22 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
             for flag in ("format", "force", "resume"):
                 if getattr(self, flag):
                     raise RunError(f"--{flag} needs --output-file, such as vectors.hdf5")
+
+    def _check_shards(self) -> None:
+        """Raise RunError for options that one output has and a folder of shards does not."""
+        if self.output != STANDARD_OUTPUT:
+            raise RunError("--output-dir and --output-file exclude each other; remove one")
+        options = {
+            "--force": self.force,
+            "--resume": self.resume,
+            "--use-sentence-keys": self.use_sentence_keys,
+            "--state document": self.state == "document",
+        }
+        if flag := next((flag for flag, is_set in options.items() if is_set), None):
+            reason = {
+                "--force": "shards are never overwritten; remove the folder to start over",
+                "--resume": "the same command computes the shards that are missing; remove it",
+                "--use-sentence-keys": "sentences are unique in one file only",
+                "--state document": "a document may continue in the next shard",
+            }[flag]
+            raise RunError(f"{flag} does not go with --output-dir: {reason}")

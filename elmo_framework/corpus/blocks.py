@@ -88,17 +88,18 @@ def size_on_disk(file: Path) -> int:
 def _pieces(path: Path, size: int) -> Iterator[tuple[LineRange, int]]:
     """Yield the pieces of a file, with the number of bytes read from disk for each."""
     if path == STANDARD_INPUT:
-        for piece in _split(sys.stdin.buffer, path, size):
+        for piece in split_lines(sys.stdin.buffer, path, size):
             yield piece, len(piece.content)
         return
     with reading(path) as file:
         position = 0
-        for piece in _split(decompressed(file, path), path, size):
+        for piece in split_lines(decompressed(file, path), path, size):
             yield piece, file.tell() - position
             position = file.tell()
 
 
-def _split(file: BinaryIO, path: Path, size: int) -> Iterator[LineRange]:
+def split_lines(file: BinaryIO, path: Path, size: int) -> Iterator[LineRange]:
+    """Yield an open file in ranges of `size` bytes and the rest of a line."""
     line = 1
     while content := file.read(size):
         if not content.endswith(b"\n"):

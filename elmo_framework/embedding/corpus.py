@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
+from elmo_framework.corpus.blocks import LineRange
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, decoded_lines, read_lines
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
@@ -39,20 +41,20 @@ class SentenceFiles:
     """Lines of text files, read as often as is needed and never held.
 
     Args:
-        paths: files, those that end with `.gz`, `.bz2`, `.xz` or `.zst` compressed; `-` is
-            standard input.
+        sources: files, those that end with `.gz`, `.bz2`, `.xz` or `.zst` compressed; `-` is
+            standard input; or lines of a file that are in memory.
         tokenizer: splits a line into words.
         standard_input: its content, where it is among the paths; see `data.paths.spooled`.
     """
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        sources: Sequence[Path | LineRange],
         *,
         tokenizer: Tokenizer,
         standard_input: BinaryIO | None = None,
     ) -> None:
-        self.paths, self._tokenizer = tuple(paths), tokenizer
+        self._sources, self._tokenizer = tuple(sources), tokenizer
         self._standard_input = standard_input
 
     def lines(self) -> Iterator[Line]:
@@ -61,8 +63,9 @@ class SentenceFiles:
         Raises:
             DataError: a file cannot be read, or is not UTF-8.
         """
-        for path in self.paths:
-            for number, text in self._numbered(path):
+        for source in self._sources:
+            path = source.path if isinstance(source, LineRange) else source
+            for number, text in self._numbered(source):
                 yield Line(path, number, text.strip())
 
     def words(self, line: Line) -> list[str]:
@@ -98,17 +101,22 @@ class SentenceFiles:
                     line=line.number,
                 )
         if not lengths:
-            raise DataError("no lines to embed", path=self.paths[0])
+            source = self._sources[0]
+            path = source.path if isinstance(source, LineRange) else source
+            raise DataError("no lines to embed", path=path)
         index = _corpus_index(lengths, digests)
         return index.by_document(np.frombuffer(documents, np.int64)) if by_document else index
 
-    def _numbered(self, path: Path) -> Iterator[tuple[int, str]]:
-        if path == STANDARD_INPUT:
+    def _numbered(self, source: Path | LineRange) -> Iterator[tuple[int, str]]:
+        if isinstance(source, LineRange):
+            content = io.BytesIO(source.content)
+            yield from decoded_lines(content, source.path, first=source.first_line)
+        elif source == STANDARD_INPUT:
             assert self._standard_input is not None
             self._standard_input.seek(0)
-            yield from decoded_lines(self._standard_input, path)
+            yield from decoded_lines(self._standard_input, source)
         else:
-            yield from read_lines(path)
+            yield from read_lines(source)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, groupby
 from operator import itemgetter
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from elmo_framework import console
 from elmo_framework.console import ProgressBar, format_bytes, plural
+from elmo_framework.corpus.blocks import text_files
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.tokenizer import build_tokenizer
 from elmo_framework.embedding.corpus import CorpusIndex, Line, SentenceFiles
 from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
+from elmo_framework.embedding.shards import ShardFolder, input_settings, read_shards
 from elmo_framework.embedding.vector_file_format import (
     Hdf5Format,
     NpyFileFormat,
@@ -34,9 +36,11 @@ from elmo_framework.embedding.vector_output import (
     create_vectors,
     read_places,
     vector_output,
+    write_at,
 )
 from elmo_framework.embedding.vector_reader import VectorReader, standard_input
 from elmo_framework.errors import DataError, RunError
+from elmo_framework.io.files import repairable
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
 from elmo_framework.training.process_group import (
@@ -71,7 +75,13 @@ def embed(job: EmbeddingJob) -> None:
     """
     device = choose_device(job.device)
     with process_group(device, advice="continue the rest with --resume") as group:
-        if job.output == STANDARD_OUTPUT:
+        if job.output_dir is not None:
+            if group.rank.world_size > 1:
+                raise RunError(
+                    "torchrun shares one --output-file; with --output-dir, start a job per --part"
+                )
+            _embed_part(job, job.output_dir, device)
+        elif job.output == STANDARD_OUTPUT:
             write_json_lines(job, sys.stdout, device=device, rank=group.rank)
         else:
             _embed(job, device, group)
@@ -147,8 +157,15 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
     corpus_index = corpus.build_index(
         max_lines=MAX_KEPT_SENTENCES if keeps_all else None, by_document=job.state == "document"
     )
+    settings = {"sentences": corpus_index.digest, **_settings(job, reader)}
+    pool_words = _BATCHES_A_POOL * job.max_tokens
+    file_index = corpus_index if job.pool == "none" else corpus_index.as_pooled()
+    return _Parts(corpus, corpus_index, file_index, reader, layout, pool_words, settings)
+
+
+def _settings(job: EmbeddingJob, reader: VectorReader) -> dict[str, Any]:
+    """Return what must be equal for a job to resume the work of another, but for the sentences."""
     settings = {
-        "sentences": corpus_index.digest,
         "biLM": reader.digest,
         "layers": reader.layers,
         "dtype": job.dtype,
@@ -160,14 +177,59 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
     }
     if job.state != "reset":
         settings["state"] = job.state
-    file_index = corpus_index
     if job.max_length is not None or job.sub_token_mode is not None:
         settings["options"] = reader.variant
     if job.pool != "none":
-        file_index = corpus_index.as_pooled()
         settings["pool"] = job.pool
-    pool_words = _BATCHES_A_POOL * job.max_tokens
-    return _Parts(corpus, corpus_index, file_index, reader, layout, pool_words, settings)
+    return settings
+
+
+def _embed_part(job: EmbeddingJob, folder: Path, device: torch.device) -> None:
+    """Write the shards of one part that do not exist."""
+    with standard_input(job, Rank(0, 1)) as stream:
+        if stream is not None:
+            raise RunError("--output-dir needs files whose shards several jobs can read, not -")
+    files = text_files(job.sentences)
+    reader = VectorReader(job, device)
+    layout, tokenizer = _layout(job, reader.form), build_tokenizer(job.tokenizer)
+    settings = {**_settings(job, reader), **input_settings(files), "tokenizer": job.tokenizer}
+    shards = ShardFolder(folder, settings, suffix=".hdf5" if job.file_format == "hdf5" else "")
+    num_written = num_lines = 0
+    with (
+        stoppable("run the same command again"),
+        repairable(folder, advice="run the same command again"),
+        ProgressBar(f"embedding, part {job.part}", total=None, unit="token") as progress,
+    ):
+        shards.create()
+        for shard in read_shards(files, job.part):
+            with shards.writing(shard) as path:
+                if path is None:
+                    continue
+                corpus = SentenceFiles([shard.lines], tokenizer=tokenizer)
+                index = corpus.build_index()
+                file_index = index if job.pool == "none" else index.as_pooled()
+                pool_words = _BATCHES_A_POOL * job.max_tokens
+                parts = _Parts(corpus, index, file_index, reader, layout, pool_words, settings)
+                _write_shard(parts, path, progress)
+                num_written, num_lines = num_written + 1, num_lines + index.num_lines
+    console.info(
+        f"written: {plural(num_written, 'shard')} with {plural(num_lines, 'sentence')} in {folder}"
+    )
+
+
+def _write_shard(parts: _Parts, path: Path, progress: ProgressBar) -> None:
+    layout = parts.layout
+    places = layout.create(path, parts.file_index, parts.corpus.lines)
+    with layout.file(path).open("r+b") as file:
+
+        def write(vectors: NDArray[Any], place: int) -> None:
+            write_at(file.fileno(), vectors, place)
+
+        for _, sentences in _pools(parts, frozenset(parts.pools())):
+            _embed_pool(parts, sentences, places, write, progress)
+    if parts.reader.form.is_pooled:
+        _write_blank(parts, places, layout.file(path))
+    layout.complete(path, parts.file_index, places)
 
 
 def _layout(job: EmbeddingJob, form: VectorShape) -> VectorFileFormat:
@@ -218,7 +280,7 @@ def _compute(parts: _Parts, output: ResumableOutput, rank: Rank) -> None:
         VectorWriter(output, parts.layout.file(output.result), rank.index) as writer,
     ):
         for pool, sentences in _pools(parts, frozenset(todo)):
-            _embed_pool(parts, sentences, places, writer, progress)
+            _embed_pool(parts, sentences, places, writer.write, progress)
             writer.mark_done(pool)
 
 
@@ -250,14 +312,14 @@ def _embed_pool(
     parts: _Parts,
     sentences: dict[int, list[str]],
     places: NDArray[np.int64],
-    writer: VectorWriter,
+    write: Callable[[NDArray[Any], int], None],
     progress: ProgressBar,
 ) -> None:
     lines = list(sentences)
     groups = groupby(lines, key=parts.document)
     documents = [[sentences[line] for line in group] for _, group in groups]
     for index, vectors in parts.reader.read(documents):
-        writer.write(parts.layout.to_file_layout(vectors), int(places[lines[index]]))
+        write(parts.layout.to_file_layout(vectors), int(places[lines[index]]))
         progress.advance(len(sentences[lines[index]]))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from elmo_framework.config.arguments import (
     AboveZero,
@@ -24,6 +25,34 @@ STANDARD_OUTPUT = Path("-")
 _HDF5_SUFFIXES = (".hdf5", ".h5")
 
 
+class Part(NamedTuple):
+    """One of several jobs that share the work: part `number` of `total`, from 0."""
+
+    number: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.total}"
+
+
+WHOLE = Part(0, 1)
+"""The only part of a job that shares no work."""
+
+
+def parse_part(text: str) -> Part:
+    """Parse `I/N`.
+
+    Raises:
+        ArgumentTypeError: this is not a part.
+    """
+    number, _, total = text.partition("/")
+    if not (number.isdecimal() and total.isdecimal() and int(number) < int(total)):
+        raise ArgumentTypeError(
+            f"{text!r} is not a part I/N with I from 0 to N - 1, such as 0/4 or 3/4"
+        )
+    return Part(int(number), int(total))
+
+
 @dataclass(frozen=True)
 class EmbeddingJob:
     """Sentences, the layers of an encoder, and the form of their vectors.
@@ -34,6 +63,10 @@ class EmbeddingJob:
         sentences: text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed,
             - reads standard input.
         output: the output; JSON lines on standard output by default.
+        output_dir: a folder of shards instead of one output; each is complete when it appears, and
+            a job that is started again computes those that are missing.
+        part: with --output-dir: compute shards I, I + N, I + 2N, ... only, with I from 0 to N - 1
+            (default: %(default)s).
         layers: all, top, average, the number of a layer (0 is the token encoder), or the mix that a
             run has learned: mixed(RUN), mixed(RUN:EMBEDDER) (default: %(default)s).
         state: the state that a sentence starts from: zeros, or, in a document, that of each
@@ -67,6 +100,8 @@ class EmbeddingJob:
     bilm: Annotated[Path | str, Argument("BILM", is_positional=True, parse=str)]
     sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
     output: Annotated[Path, Argument("OUT", flags=("--output-file",))] = STANDARD_OUTPUT
+    output_dir: Annotated[Path | None, Argument("DIR")] = None
+    part: Annotated[Part, Argument("I/N", parse=parse_part)] = WHOLE
     layers: Annotated[str, Argument("LAYERS")] = "all"
     state: Literal["reset", "document"] = "reset"
     pool: Pool = "none"

@@ -66,6 +66,15 @@ def read_places(output: ResumableOutput) -> NDArray[np.int64]:
     return np.fromfile(output.path / _PLACES, dtype=np.int64)
 
 
+def write_at(descriptor: int, vectors: NDArray[Any], place: int) -> None:
+    """Write the bytes of vectors from a place in an open file on."""
+    content = memoryview(vectors.tobytes())
+    while content:
+        os.lseek(descriptor, place, os.SEEK_SET)  # Windows has no pwrite
+        written = os.write(descriptor, content)
+        content, place = content[written:], place + written
+
+
 @final
 class VectorWriter:
     """Writes the vectors that one process computes."""
@@ -88,12 +97,8 @@ class VectorWriter:
         Raises:
             RunError: the disk is full, or damaged.
         """
-        content = memoryview(vectors.tobytes())
         with self._resumable.repairable(self._path):
-            while content:
-                os.lseek(self._file, place, os.SEEK_SET)  # Windows has no pwrite
-                written = os.write(self._file, content)
-                content, place = content[written:], place + written
+            write_at(self._file, vectors, place)
 
     def mark_done(self, pool: int) -> None:
         """Note a pool whose vectors have been written; they are on the disk before the note.

@@ -279,13 +279,13 @@ def check_file(output: Path) -> None:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable(advice: str = RESUME) -> Iterator[None]:
     """Turn Ctrl-C or SIGTERM into a StoppedError with advice on how to resume."""
     with terminable():
         try:
             yield
         except KeyboardInterrupt as error:
-            raise StoppedError(f"interrupted; {RESUME}") from error
+            raise StoppedError(f"interrupted; {advice}") from error
 
 
 def _end_of_last_line(path: Path) -> int:
