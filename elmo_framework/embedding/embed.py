@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
@@ -21,8 +19,9 @@ from elmo_framework.console import ProgressBar, format_bytes, plural
 from elmo_framework.corpus.blocks import text_files
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.tokenizer import build_tokenizer
-from elmo_framework.embedding.corpus import CorpusIndex, Line, SentenceFiles
+from elmo_framework.embedding.corpus import CorpusIndex, SentenceFiles
 from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
+from elmo_framework.embedding.json_lines import write_json_lines
 from elmo_framework.embedding.shards import ShardFolder, input_settings, read_shards
 from elmo_framework.embedding.vector_file_format import (
     Hdf5Format,
@@ -39,7 +38,7 @@ from elmo_framework.embedding.vector_output import (
     write_at,
 )
 from elmo_framework.embedding.vector_reader import VectorReader, standard_input
-from elmo_framework.errors import DataError, RunError
+from elmo_framework.errors import RunError
 from elmo_framework.io.files import repairable
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
@@ -55,11 +54,6 @@ MAX_KEPT_SENTENCES = 1_000_000
 
 _BATCHES_A_POOL = 32
 """Sorted by length are the sentences of so many full batches at a time."""
-
-_WORDS_PER_BLOCK = 8192
-"""Sorted by length, and written together, are the sentences of so many words."""
-
-_SECONDS_WITHOUT_PROGRESS = 5.0
 
 
 def embed(job: EmbeddingJob) -> None:
@@ -334,83 +328,3 @@ def _pools(parts: _Parts, wanted: frozenset[int]) -> Iterator[tuple[int, dict[in
     for pool, members in groupby(lines, key=itemgetter(0)):
         if pool in wanted:
             yield pool, {number: parts.corpus.words(line) for _, number, line in members}
-
-
-def write_json_lines(
-    job: EmbeddingJob, output: TextIO, *, device: torch.device, rank: Rank
-) -> None:
-    """Write an object for each line of the input, in its order.
-
-    Its `words` are those of the line; its `vectors` are "layers words dim", or "words dim" where a
-    word has one vector; those of a pooled sentence have no axis of words. A number has as many
-    digits as give the same float again.
-
-    Args:
-        job: its sentences, encoder and layers; its `output` and `format` are not used.
-        output: receives the lines.
-        device: computes the vectors.
-        rank: of this process.
-
-    Raises:
-        DataError: the input cannot be read, or has no line.
-        RunError: there are several processes, or no such layers.
-    """
-    if rank.world_size > 1:
-        raise RunError("several processes cannot share standard output; pass --output-file")
-    tokenizer = build_tokenizer(job.tokenizer)
-    with standard_input(job, rank) as stream:
-        corpus = SentenceFiles(job.sentences, tokenizer=tokenizer, standard_input=stream)
-        total = sum(1 for _ in corpus.lines())
-        if not total:
-            raise DataError("no lines to embed", path=job.sentences[0])
-        reader = VectorReader(job, device)
-        # A terminal shows the lines themselves.
-        delay = math.inf if output.isatty() else _SECONDS_WITHOUT_PROGRESS
-        with ProgressBar("embedding", total=total, unit="sentence", delay=delay) as progress:
-            for documents in _blocks(corpus, by_document=job.state == "document"):
-                output.writelines(_lines(reader, documents))
-                output.flush()
-                progress.advance(sum(map(len, documents)))
-
-
-def _blocks(corpus: SentenceFiles, *, by_document: bool) -> Iterator[list[list[list[str]]]]:
-    """Yield the documents of so many words; without documents, each line is one."""
-    block, num_words = list[list[list[str]]](), 0
-    line_before: Line | None = None
-    for line in corpus.lines():
-        words = corpus.words(line)
-        is_inside = line_before is not None and block[-1][-1] and line_before.path == line.path
-        if by_document and is_inside:
-            block[-1].append(words)
-        else:
-            if num_words >= _WORDS_PER_BLOCK:
-                yield block
-                block, num_words = [], 0
-            block.append([words])
-        num_words += len(words) + 1
-        line_before = line
-    if block:
-        yield block
-
-
-def _lines(reader: VectorReader, documents: list[list[list[str]]]) -> Iterator[str]:
-    """Yield the lines of documents in their order, each as soon as those before it are there."""
-    form = reader.form
-    rows = () if form.rows is None else (form.rows,)
-    blank = np.zeros((*rows, int(form.is_pooled), form.dim))
-    read, vectors = reader.read(documents), dict[int, NDArray[Any]]()
-    for number, words in enumerate(chain.from_iterable(documents)):
-        while words and number not in vectors:
-            index, own = next(read)
-            vectors[index] = own
-        numbers = vectors.pop(number) if words else blank
-        if form.is_pooled:
-            numbers = numbers.squeeze(-2)
-        yield json.dumps({"words": words, "vectors": _as_lists(numbers)}, ensure_ascii=False) + "\n"
-
-
-def _as_lists(numbers: NDArray[Any]) -> list[Any]:
-    """Return nested lists; `tolist` would show each float32 with the digits of a float64."""
-    if numbers.ndim > 1:
-        return [_as_lists(row) for row in numbers]
-    return [float(str(number)) for number in numbers]
