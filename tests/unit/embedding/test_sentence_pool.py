@@ -15,8 +15,8 @@ import torch
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding.embed import embed
-from elmo_framework.embedding.json_lines import write_json_lines
 from elmo_framework.embedding.job import EmbeddingJob
+from elmo_framework.embedding.json_lines import write_json_lines
 from elmo_framework.embedding.vector_output import VectorWriter
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.layers.encoder_files import open_encoder
