@@ -50,10 +50,11 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
 """
 
     def outputs(self) -> Sequence[Output]:
+        shards = [] if self.output_dir is None else [Output(self.output_dir, "--output-dir")]
         if self.output == STANDARD_OUTPUT:
-            return []
+            return shards
         is_folder = self.file_format == "npy" and self.output.suffix != _NPY_SUFFIX
-        return [Output(self.output, "--output-file", is_folder=is_folder)]
+        return [*shards, Output(self.output, "--output-file", is_folder=is_folder)]
 
     def inputs(self) -> Sequence[Input]:
         from elmo_framework.embedding.layer_selector import mixed_target

@@ -57,7 +57,7 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
 
     def inputs(self) -> Sequence[Input]:
         named = {
-            "SOURCE": self.source if self.source.exists() else None,
+            "SOURCE": self.source,
             "--options-file": self.options_file,
             "--vocab-file": self.vocab_file,
         }
