@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, final
 
+import h5py
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -44,6 +46,7 @@ _NOT_IMPORTED = {
     "it reads their encodings, and spans do not cross"
 }
 _BEGINNINGS = ("B-", "U-", "S-")
+_CHARACTERS = "_elmo_lstm._token_embedder._char_embedding_weights"
 _FILES = {"options_file", "weight_file"}
 _DAMAGED = (tarfile.TarError, EOFError, zlib.error)
 
@@ -175,7 +178,7 @@ def import_archive(
     Raises:
         ConfigError: a part of the config has no counterpart.
         DataError: the archive is damaged; its weights do not fit the config; or the files of its
-            biLM do not exist.
+            biLM do not exist, or are of another biLM.
         RunError: the directory is in use.
     """
     archive = AllenNlpArchive.read(path)
@@ -211,10 +214,13 @@ def _translated(archive: AllenNlpArchive, bilm: Path | str | None) -> Translatio
     raw, path = deepcopy(archive.config), archive.path
     raw.pop("vocabulary", None)
     model = raw.get("model")
+    readers = [block for block in _blocks(model) if block.keys() & _FILES or _is_elmo(block)]
+    if bilm is not None and not readers:
+        raise DataError("its model reads no biLM; remove --bilm", path=path)
+    for block in readers:
+        _name_bilm(block, archive, bilm)
     for block in _blocks(model):
         block.pop("pretrained_file", None)
-        if _FILES & block.keys():
-            _name_bilm(block, path, bilm)
     if isinstance(model, dict):
         model.pop("initializer", None)
         if (reason := _NOT_IMPORTED.get(str(model.get("type")))) is not None:
@@ -237,19 +243,43 @@ def _blocks(value: Any) -> Iterator[dict[str, Any]]:
         yield from _blocks(each)
 
 
-def _name_bilm(block: dict[str, Any], path: Path, bilm: Path | str | None) -> None:
-    """Name the files of the biLM that a block reads."""
+def _is_elmo(block: Mapping[str, Any]) -> bool:
+    return block.get("type") == "elmo_token_embedder"
+
+
+def _name_bilm(block: dict[str, Any], archive: AllenNlpArchive, bilm: Path | str | None) -> None:
+    """Name the files of the biLM that a block reads, and check that it is that of the training.
+
+    Raises:
+        DataError: a file is not there, or it is another biLM.
+    """
     if bilm is not None:
         files = resolve_bilm(bilm)
         block |= {"options_file": str(files.options), "weight_file": str(files.weights)}
-        return
-    for key in sorted(_FILES):
-        place = block.get(key)
+    places = [block.get(key) for key in ("options_file", "weight_file")]
+    for place in places:
         if isinstance(place, str) and "://" not in place and not Path(place).is_file():
             raise DataError(
                 f"its biLM is not in the archive, and not at {place}; name its folder with --bilm",
-                path=path,
+                path=archive.path,
             )
+    weights = places[1]
+    if isinstance(weights, str) and weights.endswith(".hdf5") and "://" not in weights:
+        _require_same_bilm(archive, Path(weights))
+
+
+def _require_same_bilm(archive: AllenNlpArchive, weights: Path) -> None:
+    """Compare the vectors of characters; those of the archive begin with padding."""
+    with h5py.File(weights) as file:
+        characters = file["char_embed"][...] if "char_embed" in file else None
+    recorded = [each for name, each in archive.weights.items() if name.endswith(_CHARACTERS)]
+    if characters is None or not recorded:
+        return
+    if not any(np.array_equal(each[1:].numpy(), characters) for each in recorded):
+        raise DataError(
+            f"{weights} is another biLM than the one of its training; name that with --bilm",
+            path=archive.path,
+        )
 
 
 def _vocabularies(archive: AllenNlpArchive) -> Vocabularies:

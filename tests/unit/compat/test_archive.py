@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
@@ -24,6 +26,7 @@ from tests.conftest import ROOT
 
 ARCHIVES = ROOT / "tests/fixtures/allennlp"
 DATA = ROOT / "tests/fixtures/first_version/data"
+MINI = ROOT / "elmo_framework/bilm/mini"
 EXPECTED = json.loads((ARCHIVES / "expected.json").read_text())
 FILES = {
     "crf_tagger": "ner.txt",
@@ -214,6 +217,7 @@ def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
 
 def with_elmo(config: dict[str, Any]) -> None:
     config["dataset_reader"]["token_indexers"]["elmo"] = {"type": "elmo_characters"}
+    config["model"]["encoder"]["input_size"] += 256
     config["model"]["text_field_embedder"]["token_embedders"]["elmo"] = {
         "type": "elmo_token_embedder",
         "options_file": "/old/options.json",
@@ -225,6 +229,22 @@ def test_a_bilm_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
     path = repacked(tmp_path, change=with_elmo)
     with pytest.raises(DataError, match=r"not at /old/options.json; name its folder with --bilm"):
         import_archive(path, tmp_path / "run")
+
+
+def test_another_bilm_than_that_of_the_training_is_refused(tmp_path: Path) -> None:
+    name = "text_field_embedder.token_embedder_elmo._elmo._elmo_lstm._token_embedder"
+    for difference, message in [(0, "has no weights for"), (1, "another biLM")]:
+        with h5py.File(MINI / "weights.hdf5") as file:
+            characters = torch.tensor(file["char_embed"][...] + difference)
+        tensors = {f"{name}._char_embedding_weights": functional.pad(characters, (0, 0, 1, 0))}
+        path = repacked(tmp_path, change=with_elmo, files={"weights.th": weights(tensors)})
+        with pytest.raises(DataError, match=message):
+            import_archive(path, tmp_path / "run", bilm="mini")
+
+
+def test_a_bilm_for_a_model_without_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="its model reads no biLM; remove --bilm"):
+        import_archive(ARCHIVES / "bcn.tar.gz", tmp_path / "run", bilm="mini")
 
 
 def test_coreference_is_not_imported_with_other_results(tmp_path: Path) -> None:
