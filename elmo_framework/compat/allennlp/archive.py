@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, final
 
-import h5py
+import h5py  # type: ignore[import-untyped]
 import numpy as np
 import torch
 from torch import Tensor

@@ -253,12 +253,13 @@ def test_coreference_is_not_imported_with_other_results(tmp_path: Path) -> None:
         import_archive(path, tmp_path / "run")
 
 
-def test_word_vectors_and_limits_of_the_config_are_not_needed(tmp_path: Path) -> None:
+def test_files_of_vectors_and_vocabulary_are_not_needed(tmp_path: Path) -> None:
     def change(config: dict[str, Any]) -> None:
         words = config["model"]["text_field_embedder"]["token_embedders"]["tokens"]
         words["pretrained_file"] = "/old/glove.txt"
-        config["vocabulary"] = {"min_count": {"tokens": 1000}}
+        config["vocabulary"] = {"type": "from_files", "directory": "/old/vocabulary"}
 
     import_archive(repacked(tmp_path, change=change), tmp_path / "run")
     answers = outputs(load(tmp_path / "run"), DATA / "ner.txt")
     check_tags(*answers[0][1:], EXPECTED["crf_tagger"][0])
+    assert "/old/" not in (tmp_path / "run/filled_config.json").read_text()
