@@ -177,7 +177,7 @@ def _single_texts(
     noun = "numbers" if recognized == "regression" else "labels"
     values = "lists" if chosen.num_lists else chosen.described()
     reasons = [
-        f"the texts are in {text.name!r}, {text.mean_words:.0f} words on average",
+        f"the texts are in {text.name!r}, {plural(round(text.mean_words), 'word')} on average",
         f"the {noun} are in {chosen.name!r}, {values}",
         *skipped,
     ]
