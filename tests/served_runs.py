@@ -32,6 +32,8 @@ PASSAGE = "The 🦜 house opened in 1872. Anna Kovacs built it on the hill above
 class CannedRun:
     """A run of a task whose predictions are the same for every input."""
 
+    cost = 1
+
     def __init__(self, name: str, task: HeadTask, predict: Callable[[Any], Any]) -> None:
         self.name, self._task, self._predict = name, task, predict
 
@@ -59,6 +61,8 @@ class CannedRun:
 
 class CannedNeighbors:
     """Two layers with one use of a word each."""
+
+    cost = 1
 
     def read(self, values: Sequence[Any]) -> Sequence[Any]:
         return values

@@ -21,6 +21,7 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
+from elmo_framework.console import ProgressBar
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
@@ -127,7 +128,13 @@ Classifiers of texts and of pairs can be explained, and each tag of a tagger.
         )
         reader = run.input_reader(tokenizer=self.tokenizer)
         inputs = reader.of_all(self._texts(run)) if self.sentence else reader.read(self.file)
-        return ((explain(each.example), each) for each in inputs)
+        if self.sentence:
+            yield from ((explain(each.example), each) for each in inputs)
+            return
+        with ProgressBar("explaining", total=None, unit="input") as progress:
+            for each in inputs:
+                yield explain(each.example), each
+                progress.advance(1)
 
     def _texts(self, run: Assembly) -> list[dict[str, str]]:
         """Return the texts of `--sentence` as objects with the keys of the task."""

@@ -54,11 +54,13 @@ class Predicted(NamedTuple):
         prediction: as the task knows it.
         input: that it is for.
         probabilities: see `PredictionRecord`.
+        is_calibrated: whether the probabilities are those of a fitted temperature.
     """
 
     prediction: Any
     input: PredictionInput[Any]
     probabilities: Sequence[Mapping[str, float]] = ()
+    is_calibrated: bool = False
 
 
 def other_fields(values: Mapping[str, Any], used: Sequence[str]) -> dict[str, Any]:

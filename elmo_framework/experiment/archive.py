@@ -36,7 +36,10 @@ _RECORDS = (
     "filled_config.json",
     "metadata.json",
 )
-_ABSOLUTE_PATH = r"""(?<![^\s='"(\[])/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
+_ABSOLUTE_PATH = (
+    r"""(?<=")/[^"/\\\n]+/[^"\\\n]+(?=")|(?<=')/[^'/\\\n]+/[^'\\\n]+(?=')"""  # with spaces
+    r"""|(?<![^\s='"(\[])/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
+)
 _WORKING_DIRECTORY = re.compile(r'\n *"working_directory": "[^"]*",')
 _OMITTED = ("checkpoints", "log", ".lock", _MODELS, MANIFEST)
 """Parts of a run that only training and TensorBoard read, and what an archive makes anew."""

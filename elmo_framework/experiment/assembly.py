@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain, starmap
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex
@@ -397,4 +397,6 @@ class Assembly:
                     output = head(batch)
                 predictions = head.predict(output, batch)
                 known = head.annotation_probabilities(output, batch, predictions, top_k=top_k)
-            yield from starmap(Predicted, zip(predictions, group, known, strict=True))
+            is_calibrated = head.temperature is not None
+            rows = zip(predictions, group, known, strict=True)
+            yield from (Predicted(*row, is_calibrated) for row in rows)

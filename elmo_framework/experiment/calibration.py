@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import torch
 
 from elmo_framework.console import plural
 from elmo_framework.errors import DataError, RunError
@@ -22,6 +21,7 @@ from elmo_framework.io.formats import check_format
 from elmo_framework.io.remote import as_path
 from elmo_framework.metrics.calibration import (
     Reliability,
+    ScoredLabels,
     fit_temperature,
     fit_threshold,
     reliability,
@@ -40,35 +40,23 @@ FORMAT = 1
 class LabelScores:
     """The scores of all labels and the gold labels of a data set.
 
-    An instance is a `note` of `Assembly.sums`. Items are examples; words for taggers; and of a head
-    with any number of labels the decisions, one for each label of each example, whose scores are
-    (0, logit).
+    An instance is a `note` of `Assembly.sums`.
 
     Args:
         head: scores the labels.
-
-    Attributes:
-        item: the noun for what has a label: `example`, `word` or `decision`.
     """
 
     def __init__(self, head: Head[Any]) -> None:
-        self.head, self.item = head, "example"
-        self._has_decisions = isinstance(head, MultiLabelHead)
-        self._scores: list[np.ndarray[Any, Any]] = []
-        self._gold: list[np.ndarray[Any, Any]] = []
+        self._head = head
+        self._batches: list[ScoredLabels] = []
 
     def __call__(self, batch: Any, output: Any) -> None:
-        gold = batch.labels
-        if self._has_decisions:
-            logits, gold, self.item = output.logits.flatten(), gold.flatten().long(), "decision"
-            scores = torch.stack([torch.zeros_like(logits), logits], dim=1)
-        else:
-            scores = self.head.label_scores(output, batch)
-        if scores.dim() == 3:
-            scores, gold = scores[batch.text.mask], gold[batch.text.mask]
-            self.item = "word"
-        self._scores.append(scores.double().cpu().numpy())
-        self._gold.append(gold.cpu().numpy())
+        self._batches.append(self._head.scored_labels(output, batch))
+
+    @property
+    def item(self) -> str:
+        """The noun for what has a label: `example`, `word` or `decision`."""
+        return self._batches[0].item if self._batches else "example"
 
     def fit(self) -> float:
         """Return the temperature that fits best.
@@ -76,11 +64,10 @@ class LabelScores:
         Raises:
             DataError: no label is predicted wrongly, so that no temperature is too low.
         """
-        scores, gold = self._arrays()
-        if (scores.argmax(axis=1) == gold).all():
-            right = plural(len(gold), self.item)
+        if (self._scores(1.0).argmax(axis=1) == self._gold).all():
+            right = plural(len(self), self.item)
             raise DataError(f"{right}, and none predicted wrongly: a temperature needs errors")
-        return fit_temperature(scores, gold)
+        return fit_temperature(lambda at: sum(each.slope(at) for each in self._batches))
 
     def threshold(self, temperature: float) -> float | None:
         """Return the threshold with the best micro F1; None for heads that have no threshold.
@@ -88,26 +75,27 @@ class LabelScores:
         Raises:
             DataError: no example has a label.
         """
-        if not self._has_decisions:
+        if not isinstance(self._head, MultiLabelHead):
             return None
-        scores, gold = self._arrays()
-        if not gold.any():
+        if not self._gold.any():
             raise DataError("no example has a label, so that no threshold is best")
-        return fit_threshold(1 / (1 + np.exp(-scores[:, 1] / temperature)), gold)
+        return fit_threshold(1 / (1 + np.exp(-self._scores(temperature)[:, 1])), self._gold)
 
     def reliability(self, temperature: float | None = None) -> Reliability:
         """Compare the probabilities with the gold labels; by default at the head's temperature."""
-        scores, gold = self._arrays()
-        at = temperature or self.head.temperature or 1.0
-        return reliability(scores, gold, temperature=at)
+        return reliability(self._scores(temperature or self._head.temperature or 1.0), self._gold)
 
-    def _arrays(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        if not self._gold:
-            return np.zeros((0, 1)), np.zeros(0)
-        return np.concatenate(self._scores), np.concatenate(self._gold)
+    def _scores(self, temperature: float) -> np.ndarray[Any, Any]:
+        scores = [each.scores(temperature) for each in self._batches]
+        return np.concatenate(scores) if scores else np.zeros((0, 1))
+
+    @property
+    def _gold(self) -> np.ndarray[Any, Any]:
+        gold = [each.gold for each in self._batches]
+        return np.concatenate(gold) if gold else np.zeros(0, dtype=int)
 
     def __len__(self) -> int:
-        return sum(map(len, self._gold))
+        return sum(len(each.gold) for each in self._batches)
 
 
 def scores_to_calibrate(run: Assembly) -> LabelScores | None:

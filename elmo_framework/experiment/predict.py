@@ -154,8 +154,9 @@ def _predict(job: PredictionJob, output: ResumableOutput, total: int) -> None:
 def _stored(job: PredictionJob, output: ResumableOutput) -> Iterator[Predicted]:
     load = partial(load_predictions, prediction_adapter(job.run.head().task))
     stored = chain.from_iterable(output.done(load))
+    is_calibrated = job.run.head().temperature is not None
     for (prediction, probabilities), each in zip(stored, job.read(), strict=True):
-        yield Predicted(prediction, each, probabilities)
+        yield Predicted(prediction, each, probabilities, is_calibrated)
 
 
 def _flushed(job: PredictionJob, stream: TextIO, progress: ProgressBar) -> Iterator[Predicted]:

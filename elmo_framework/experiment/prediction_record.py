@@ -24,7 +24,7 @@ def has_annotations(task: _Task) -> bool:
 
 def record_of(task: _Task, predicted: Predicted) -> PredictionRecord:
     """Find the characters and the labeled spans of a prediction."""
-    prediction, source, probabilities = predicted
+    prediction, source, probabilities, _ = predicted
     text = SourceText.of(source, [*task.sentences(source.example)])
     annotations = task.annotations(prediction, source.example)
     return PredictionRecord(prediction, source, text, annotations, probabilities)
@@ -36,13 +36,14 @@ def json_of(task: _Task, predicted: Predicted, *, top_k: int = 1) -> dict[str, A
     Labeled spans have their characters and their probabilities, and `offsets` has the characters of
     each word. With `top_k` above 1, `top` has that many labels with their probabilities.
     """
-    prediction, source, _ = predicted
+    prediction, source = predicted.prediction, predicted.input
     output = task.to_json(prediction, source.example)
     probabilities = output.get("probabilities")
     if top_k > 1 and isinstance(probabilities, Mapping):
         output["top"] = _top(_descending(probabilities, top_k))
     if has_annotations(task):
         _annotate(task, output, record_of(task, predicted), top_k)
+        output |= _mark(predicted)
     return source.output(output)
 
 
@@ -69,7 +70,7 @@ def rows_of(
         start, end = record.source.characters(span)
         row = {"input": number} | ({} if span.group is None else {"group": span.group})
         row |= {"text": record.source.text[start:end], "label": span.label}
-        row |= {"start": start, "end": end} | _columns(ranked, top_k)
+        row |= {"start": start, "end": end} | _columns(ranked, top_k) | _mark(predicted)
         yield replace(source, fields=fields).output(row)
 
 
@@ -118,6 +119,10 @@ def _annotate(task: _Task, output: dict[str, Any], record: PredictionRecord, top
             output["top"] = [*map(_top, ranked)]
 
 
+def _mark(predicted: Predicted) -> dict[str, bool]:
+    return {"calibrated": True} if predicted.is_calibrated else {}
+
+
 def _top(probabilities: Mapping[str, float]) -> list[dict[str, Any]]:
     return [{"label": label, "probability": value} for label, value in probabilities.items()]
 
@@ -129,7 +134,7 @@ def _descending(probabilities: Mapping[str, float], top_k: int) -> dict[str, flo
 
 def _cells(task: _Task, predicted: Predicted, top_k: int) -> dict[str, Any]:
     """Return the JSON of a prediction as cells: texts, not words, and probabilities in columns."""
-    prediction, source, _ = predicted
+    prediction, source = predicted.prediction, predicted.input
     cells: dict[str, Any] = dict(source.texts)
     sentences = [*map(list, task.sentences(source.example))]
     output = task.to_json(prediction, source.example)

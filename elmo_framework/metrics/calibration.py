@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +12,7 @@ from jaxtyping import Float, Int
 NUM_BINS = 15
 """As of Guo et al. (2017)."""
 
-_HOTTEST, _NUM_HALVINGS = 20.0, 60
+_HOTTEST, _NUM_HALVINGS = 20.0, 40
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,10 @@ def reliability(
     scores: Float[np.ndarray, "items labels"],
     gold: Int[np.ndarray, " items"],
     *,
-    temperature: float = 1.0,
     num_bins: int = NUM_BINS,
 ) -> Reliability:
-    """Compare the probabilities softmax(scores / temperature) of one or more items with labels."""
-    logs = _log_softmax(scores / temperature)
+    """Compare the probabilities softmax(scores) of one or more items with labels."""
+    logs = _log_softmax(scores)
     probabilities, rows = np.exp(logs), np.arange(len(gold))
     confidence, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == gold
     numbers = np.clip(np.ceil(confidence * num_bins).astype(int) - 1, 0, num_bins - 1)
@@ -77,19 +78,61 @@ def _bin(confidence: Float[np.ndarray, " items"], is_right: np.ndarray) -> Bin:
     return Bin(len(confidence), float(confidence.mean()), float(is_right.mean()))
 
 
-def fit_temperature(
-    scores: Float[np.ndarray, "items labels"], gold: Int[np.ndarray, " items"]
-) -> float:
+class ScoredLabels(ABC):
+    """The gold labels of some items, and the scores of all labels at any temperature.
+
+    Attributes:
+        item: the noun for what has a label: `example`, `word` or `decision`.
+    """
+
+    item: str
+
+    @property
+    @abstractmethod
+    def gold(self) -> Int[np.ndarray, " items"]:
+        """The numbers of the gold labels."""
+
+    @abstractmethod
+    def scores(self, temperature: float) -> Float[np.ndarray, "items labels"]:
+        """Return scores whose softmax is the probability of each label."""
+
+    @abstractmethod
+    def slope(self, temperature: float) -> float:
+        """Return the slope of the negative log-likelihood along the inverse of the temperature."""
+
+
+@dataclass(frozen=True)
+class ScoredItems(ScoredLabels):
+    """Items whose labels are independent: the temperature divides their scores, `logits`."""
+
+    logits: Float[np.ndarray, "items labels"]
+    labels: Int[np.ndarray, " items"]
+    item: str = "example"
+
+    @property
+    def gold(self) -> Int[np.ndarray, " items"]:
+        return self.labels
+
+    def scores(self, temperature: float) -> Float[np.ndarray, "items labels"]:
+        return self.logits / temperature
+
+    def slope(self, temperature: float) -> float:
+        expected = (np.exp(_log_softmax(self.scores(temperature))) * self.logits).sum()
+        return float(expected - self.logits[np.arange(len(self.gold)), self.gold].sum())
+
+
+def fit_temperature(slope: Callable[[float], float]) -> float:
     """Return the temperature with the smallest negative log-likelihood of the gold labels.
 
     It is convex in the inverse of the temperature, so there is one minimum: in [1/20, 20].
+
+    Args:
+        slope: of the negative log-likelihood, along the inverse, at a temperature.
     """
-    own, low, high = scores[np.arange(len(gold)), gold], 1 / _HOTTEST, _HOTTEST
+    low, high = 1 / _HOTTEST, _HOTTEST
     for _ in range(_NUM_HALVINGS):
         middle = (low + high) / 2
-        expected = (np.exp(_log_softmax(scores * middle)) * scores).sum(axis=1)
-        # The slope of the loss, which grows with the inverse of the temperature.
-        if (expected - own).mean() > 0:
+        if slope(1 / middle) > 0:
             high = middle
         else:
             low = middle

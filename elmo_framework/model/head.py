@@ -16,6 +16,7 @@ from elmo_framework.config.types import refuse_key
 from elmo_framework.data.batch import Batch
 from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.errors import RunError
+from elmo_framework.metrics.calibration import ScoredItems, ScoredLabels
 from elmo_framework.metrics.metric import Metric, Table
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.initializer import Initializers
@@ -57,8 +58,8 @@ class Head(Model[BatchT], Generic[BatchT]):
 
     Attributes:
         labels: those that its logits score; None if it scores something else.
-        temperature: divides `label_scores`, so that probabilities are calibrated (Guo et al. 2017);
-            None if they are not.
+        temperature: divides the scores of labels, or of sequences of tags, so that probabilities
+            are calibrated (Guo et al. 2017); None if they are not.
         fitted_threshold: the probability above which a label is predicted, for heads that predict
             any number of labels; None if it is that of the config.
     """
@@ -141,6 +142,19 @@ class Head(Model[BatchT], Generic[BatchT]):
     def probabilities(self, output: Any, batch: BatchT) -> Float[Tensor, "batch ... labels"]:
         """Return the probabilities of the labels, calibrated if there is a `temperature`."""
         return (self.label_scores(output, batch).float() / (self.temperature or 1.0)).softmax(-1)
+
+    def scored_labels(self, output: Any, batch: BatchT) -> ScoredLabels:
+        """Return what a temperature is fitted to: the scores and the gold labels of a batch.
+
+        Raises:
+            RunError: as of `label_scores`.
+        """
+        labeled: Any = batch
+        scores, gold, item = self.label_scores(output, batch), labeled.labels, "example"
+        if scores.dim() == 3:
+            mask = labeled.text.mask
+            scores, gold, item = scores[mask], gold[mask], "word"
+        return ScoredItems(scores.double().cpu().numpy(), gold.cpu().numpy(), item)
 
     def annotation_probabilities(
         self, output: Any, batch: BatchT, predictions: Sequence[Any], *, top_k: int = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 from annotated_types import Gt, Lt
 from rich.text import Text
@@ -19,6 +20,7 @@ from elmo_framework.data.labels import (
     label_sets,
 )
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.metrics.calibration import ScoredItems, ScoredLabels
 from elmo_framework.metrics.label_f1 import ExactMatch, LabelF1
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.classifier import LabelHead, TargetTask
@@ -116,6 +118,13 @@ class MultiLabelHead(LabelHead):
             logits, batch.labels.to(logits.dtype), reduction="none"
         ).mean(dim=1)
         return LogitsOutput(loss=losses.mean(), example_losses=losses, logits=logits)
+
+    def scored_labels(self, output: LogitsOutput, batch: LabeledBatch) -> ScoredLabels:
+        """Return the decisions, one for each label of each example, with the scores (0, logit)."""
+        assert batch.labels is not None
+        logits = output.logits.flatten().double().cpu().numpy()
+        gold = batch.labels.flatten().long().cpu().numpy()
+        return ScoredItems(np.stack([np.zeros_like(logits), logits], axis=1), gold, "decision")
 
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[LabelSet]:
         fitted = self.fitted_threshold

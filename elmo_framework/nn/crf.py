@@ -76,32 +76,77 @@ class ConditionalRandomField(nn.Module):
         """Return log p of a sequence of tags for each row; ids at padding are ignored."""
         emissions = emissions.to(self.transitions.dtype)
         score = self._score(emissions, tags.masked_fill(~mask, 0), mask)
-        return (score - self._log_normalizer(emissions, mask)) * mask.any(dim=1)
+        normalizer = _log_normalizer(
+            emissions,
+            mask,
+            start=self.start_transitions,
+            transitions=self.transitions,
+            end=self.end_transitions,
+        )
+        return (score - normalizer) * mask.any(dim=1)
 
     def marginal_scores(
         self,
         emissions: Float[Tensor, "batch tokens tags"],
         mask: Bool[Tensor, "batch tokens"],
+        *,
+        temperature: float = 1.0,
     ) -> Float[Tensor, "batch tokens tags"]:
         """Return log p(y_t = tag) of each word, up to a constant for each row.
 
         The sums over all other tags are those of the forward-backward algorithm; like the
         normalizer of `log_likelihood`, they take every sequence. Values at padding have no meaning.
+
+        Args:
+            emissions: of each tag at each word.
+            mask: true for words.
+            temperature: divides the scores of sequences.
         """
         emissions = emissions.to(self.transitions.dtype)
+        start, end = self.start_transitions, self.end_transitions
+        transitions: Tensor = self.transitions
+        if temperature != 1.0:
+            emissions, transitions = emissions / temperature, transitions / temperature
+            start, end = start / temperature, end / temperature
         first, *others = emissions.unbind(1)
-        forward, backward = (
-            [self.start_transitions + first],
-            [self.end_transitions.expand_as(first)],
-        )
+        forward, backward = [start + first], [end.expand_as(first)]
         for emission in others:
-            extended = forward[-1][:, :, None] + self.transitions
+            extended = forward[-1][:, :, None] + transitions
             forward.append(torch.logsumexp(extended, dim=1) + emission)
         for emission, is_word in zip(others[::-1], mask.unbind(1)[:0:-1], strict=True):
-            extended = self.transitions + (emission + backward[-1])[:, None]
+            extended = transitions + (emission + backward[-1])[:, None]
             before = torch.logsumexp(extended, dim=2)
             backward.append(torch.where(is_word[:, None], before, backward[-1]))
         return torch.stack(forward, dim=1) + torch.stack(backward[::-1], dim=1)
+
+    def temperature_slope(
+        self,
+        emissions: Float[Tensor, "batch tokens tags"],
+        tags: Int[Tensor, "batch tokens"],
+        mask: Bool[Tensor, "batch tokens"],
+        *,
+        temperature: float,
+    ) -> float:
+        """Return the slope of -log p of sequences along the inverse of the temperature, summed.
+
+        With the scores divided by the temperature, -log p is convex in its inverse, and its slope
+        is the expected score of a sequence minus that of the given one.
+        """
+        inverse = torch.tensor(1 / temperature, dtype=torch.float64, requires_grad=True)
+        copy: ConditionalRandomField = deepcopy(self).double().requires_grad_(False)
+        emissions = emissions.double()
+        with torch.no_grad():
+            own = copy._score(emissions, tags.masked_fill(~mask, 0), mask)[mask.any(dim=1)]
+        with torch.enable_grad():
+            normalizer = _log_normalizer(
+                emissions * inverse,
+                mask,
+                start=copy.start_transitions * inverse,
+                transitions=copy.transitions * inverse,
+                end=copy.end_transitions * inverse,
+            )
+            (expected,) = torch.autograd.grad(normalizer[mask.any(dim=1)].sum(), inverse)
+        return float(expected - own.sum())
 
     @torch.no_grad()
     def best_tags(
@@ -136,12 +181,15 @@ class ConditionalRandomField(nn.Module):
         bounds = bounds + F.embedding(last, self.end_transitions[:, None])
         return (emitted * mask).sum(dim=1) + (moved * mask[:, 1:]).sum(dim=1) + bounds[:, 0, 0]
 
-    def _log_normalizer(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        total = self.start_transitions + emissions[:, 0]  # batch tags
-        for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
-            extended = torch.logsumexp(total[:, :, None] + self.transitions, dim=1) + emission
-            total = torch.where(is_word[:, None], extended, total)
-        return torch.logsumexp(total + self.end_transitions, dim=1)
+
+def _log_normalizer(
+    emissions: Tensor, mask: Tensor, *, start: Tensor, transitions: Tensor, end: Tensor
+) -> Tensor:
+    total = start + emissions[:, 0]  # batch tags
+    for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
+        extended = torch.logsumexp(total[:, :, None] + transitions, dim=1) + emission
+        total = torch.where(is_word[:, None], extended, total)
+    return torch.logsumexp(total + end, dim=1)
 
 
 @torch.no_grad()

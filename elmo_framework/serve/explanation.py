@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from elmo_framework.errors import RunError
 from elmo_framework.serve.answers import ExplanationRequest
@@ -16,6 +16,7 @@ from elmo_framework.serve.served_run import InputError, ServedRun
 class ExplanationService:
     """A `Service` of a `Worker`: how much each word of an input speaks for its label."""
 
+    cost: ClassVar[int] = 50  # the points of the integral
     run: ServedRun
 
     def read(self, values: Sequence[ExplanationRequest]) -> Sequence[tuple[Any, int | None]]:

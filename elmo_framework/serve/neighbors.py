@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from elmo_framework.analysis.neighbors import NeighborSearch, find_neighbors
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
@@ -35,6 +35,7 @@ class NeighborService:
         device: `auto`, `cpu` or `cuda`.
     """
 
+    cost: ClassVar[int] = _MAX_SENTENCES
     encoder: LayerSource
     corpus: Path
     device: str

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.errors import DataError, RunError
@@ -45,6 +45,7 @@ class ServedRun:
         batch_size: number of inputs in a batch of the model.
     """
 
+    cost: ClassVar[int] = 1
     name: str
     run: Assembly
     max_words: int

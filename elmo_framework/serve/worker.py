@@ -18,6 +18,10 @@ GATHER_SECONDS = 0.003
 class Service(Protocol):
     """Computes a result for each input, on the thread of a `Worker`."""
 
+    @property
+    def cost(self) -> int:
+        """The number of inputs that one counts for among those that wait."""
+
     def read(self, values: Sequence[Any]) -> Sequence[Any]:
         """Make inputs of the values of one request; an error concerns this request alone."""
 
@@ -44,6 +48,10 @@ class _Job:
     future: Future[Sequence[Any]] = field(default_factory=Future)
     inputs: Sequence[Any] = ()
 
+    @property
+    def cost(self) -> int:
+        return len(self.values) * self.service.cost
+
 
 @final
 class Worker:
@@ -54,7 +62,7 @@ class Worker:
 
     Args:
         batch_size: number of inputs after which a batch is complete; a request is never divided.
-        max_waiting: number of inputs that may wait.
+        max_waiting: number of inputs that may wait; one input may always wait alone.
         observe: called after each batch.
     """
 
@@ -93,10 +101,10 @@ class Worker:
         with self._changed:
             if self._is_closed:
                 raise StoppingError
-            if self._num_waiting + len(values) > self._max_waiting:
+            if self._num_waiting + job.cost > max(self._max_waiting, service.cost):
                 raise OverloadedError
             self._jobs.append(job)
-            self._num_waiting += len(values)
+            self._num_waiting += job.cost
             self._changed.notify()
         return job.future
 
@@ -122,11 +130,11 @@ class Worker:
             )
             jobs, num_inputs = list[_Job](), 0
             for job in list(self._jobs):
-                is_small = not jobs or num_inputs + len(job.values) <= self._batch_size
+                is_small = not jobs or num_inputs + job.cost <= self._batch_size
                 if is_small and (not jobs or job.service is jobs[0].service):
                     self._jobs.remove(job)
                     jobs.append(job)
-                    num_inputs += len(job.values)
+                    num_inputs += job.cost
             self._num_waiting -= num_inputs
             return jobs
 

@@ -18,6 +18,7 @@ from elmo_framework.experiment.calibration import LabelScores, calibrate
 from elmo_framework.experiment.load_run import load
 from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
+from tests.experiment.jobs import ROOT
 from tests.unit.experiment.test_explain import CRF, head
 
 TEXTS = ["a fine film", "no fine plot", "a dull film", "a dull dull plot"]
@@ -211,6 +212,49 @@ def test_the_words_of_a_tagger_are_calibrated() -> None:
     bins = scores.reliability().bins
     mean = sum(each.count * each.confidence for each in bins) / 4
     assert mean == pytest.approx(float(marginals.mean()))
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tagger")
+    data = str(ROOT / "tests/fixtures/ner/train.txt")
+    config = {
+        "dataset_reader": {"type": "conll2003"},
+        "train_data_path": data,
+        "validation_data_path": data,
+        "model": {
+            "type": "crf_tagger",
+            "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 8}}},
+            "encoder": {"type": "lstm", "hidden_size": 8, "bidirectional": True},
+        },
+        "data_loader": {"batch_size": 8},
+        "trainer": {"num_epochs": 3, "optimizer": {"type": "adam", "lr": 0.05}, "callbacks": []},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    assert main(["train", str(folder / "config.json"), "-s", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+def test_spans_of_a_calibrated_tagger_say_so(tagger: Path, tmp_path: Path) -> None:
+    sentence = ["Maria Lund left Oslo on Monday ."]
+    (before,) = load(tagger).predict(sentence)
+    assert "calibrated" not in before
+    content = calibrate(load(tagger), ROOT / "tests/fixtures/ner/train.txt")
+    (after,) = load(tagger).predict(sentence)
+
+    assert content["item"] == "word"
+    assert after["tags"] == before["tags"]
+    assert after["calibrated"]
+    probabilities = [[each["probability"] for each in found["spans"]] for found in (before, after)]
+    assert probabilities[0]
+    assert probabilities[0] != probabilities[1]
+
+    lines, output = tmp_path / "in.txt", tmp_path / "out.csv"
+    lines.write_text(sentence[0] + "\n")
+    assert main(["predict", str(tagger), str(lines), "--output-file", str(output)]) == 0
+    header, row, *_ = output.read_text().splitlines()
+    assert header.endswith(",probability,calibrated")
+    assert row.endswith(",true")
 
 
 def test_explain_writes_lines_and_a_page(run: Path, tmp_path: Path, capsys) -> None:

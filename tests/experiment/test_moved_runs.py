@@ -270,14 +270,15 @@ def test_an_archive_needs_nothing_else(original: Path, move: Move, name: str) ->
 
 def test_an_archive_has_no_paths_of_the_machine(original: Path, tmp_path: Path) -> None:
     run, archive = shutil.copytree(original / "tags", tmp_path / "run"), tmp_path / "model.tar.gz"
-    (run / "config.jsonnet").write_text("{ a: '/home/me/a.txt', b: '/', c: 'x/y' } // either/or")
+    config = """{ a: '/home/me/a.txt', b: '/', c: 'x/y', d: "/home/my texts/d e.txt" } // or/and"""
+    (run / "config.jsonnet").write_text(config)
     (run / "translated.jsonnet").write_text("{ a: '/home/me/a.txt' }")
     metadata = json.loads((run / "metadata.json").read_text())
     metadata["command"] = ["/opt/bin/elmo", "train", "-o", "path=/home/me/b.txt", f"{Path.cwd()}/c"]
     (run / "metadata.json").write_text(json.dumps(metadata, indent=2))
     assert main(["archive", str(run), str(archive)]) == 0
     files = {path.name: path.read_text() for path in unpacked(archive).glob("config*")}
-    assert files["config.jsonnet"] == "{ a: 'a.txt', b: '/', c: 'x/y' } // either/or"
+    assert files["config.jsonnet"] == """{ a: 'a.txt', b: '/', c: 'x/y', d: "d e.txt" } // or/and"""
     kept = [path.read_text() for path in unpacked(archive).glob("*.json*")]
     assert len(kept) > 4
     assert not [text for text in kept for place in (original, ROOT, "/home") if str(place) in text]

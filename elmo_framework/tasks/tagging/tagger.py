@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, final
 
@@ -36,12 +37,14 @@ from elmo_framework.embedders.text_embedder import (
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.errors import RunError
+from elmo_framework.metrics.calibration import ScoredLabels
 from elmo_framework.metrics.metric import Metric, is_over_labels
 from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.class_weights import ClassWeights, weights_of_labels
 from elmo_framework.model.head import Head, LogitsOutput, label_orders, mean_logits
 from elmo_framework.model.model import ModelOutput
 from elmo_framework.nn.crf import ConditionalRandomField, Constraints, mean_crf
+from elmo_framework.tasks.tagging.scored_sequences import ScoredSequences
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 _log = logging.getLogger(__name__)
@@ -166,6 +169,24 @@ class Tagger(Head[LabeledBatch], ABC):
         logits = output.logits
         return logits if self.crf is None else self.crf.marginal_scores(logits, batch.text.mask)
 
+    def probabilities(
+        self, output: LogitsOutput, batch: LabeledBatch
+    ) -> Float[Tensor, "batch tokens tags"]:
+        if self.crf is None:
+            return super().probabilities(output, batch)
+        temperature = self.temperature or 1.0
+        marginals = self.crf.marginal_scores(
+            output.logits, batch.text.mask, temperature=temperature
+        )
+        return marginals.softmax(dim=2)
+
+    def scored_labels(self, output: LogitsOutput, batch: LabeledBatch) -> ScoredLabels:
+        if self.crf is None or batch.labels is None:
+            return super().scored_labels(output, batch)
+        crf: ConditionalRandomField = deepcopy(self.crf).cpu()
+        logits, mask = output.logits.detach().cpu(), batch.text.mask.cpu()
+        return ScoredSequences(crf, logits, batch.labels.cpu(), mask)
+
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
         crf = self._crf_of(output)
         if crf is None:
@@ -185,14 +206,14 @@ class Tagger(Head[LabeledBatch], ABC):
         *,
         top_k: int = 1,
     ) -> list[Sequence[Mapping[str, float]]]:
-        crf, logits = self._crf_of(output), output.logits.double().cpu().numpy()
-        num_tags = len(self.labels)
+        crf, temperature = self._crf_of(output), self.temperature or 1.0
+        logits, num_tags = output.logits.double().cpu().numpy(), len(self.labels)
         bounds = [np.zeros(num_tags), np.zeros((num_tags, num_tags)), np.zeros(num_tags)]
         if crf is not None:
             bounds = [scores.detach().double().cpu().numpy() for scores in crf.decoding_scores()]
         return [
             label_probabilities(
-                TagScores(emissions[: len(tags)], *bounds),
+                TagScores(*(each / temperature for each in (emissions[: len(tags)], *bounds))),
                 self.labels.items,
                 tag_annotations(tags),
                 top_k=top_k,

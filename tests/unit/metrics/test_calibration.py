@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from elmo_framework.metrics.calibration import Bin, fit_temperature, fit_threshold, reliability
+from elmo_framework.metrics.calibration import (
+    Bin,
+    ScoredItems,
+    fit_temperature,
+    fit_threshold,
+    reliability,
+)
 
 
 def test_the_calibration_error_of_a_worked_example():
@@ -35,9 +41,10 @@ def test_the_temperature_is_the_best_of_a_grid():
     scores = generator.normal(size=(300, 4)) * 3
     gold = np.array([generator.choice(4, p=p) for p in _softmax(scores / 2.3)])
 
-    temperature = fit_temperature(scores, gold)
+    items = ScoredItems(scores, gold)
+    temperature = fit_temperature(items.slope)
     losses = {
-        t: reliability(scores, gold, temperature=t).negative_log_likelihood
+        t: reliability(items.scores(t), gold).negative_log_likelihood
         for t in (temperature, *np.arange(1.8, 3.0, 0.02))
     }
 

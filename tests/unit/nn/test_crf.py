@@ -201,3 +201,36 @@ def test_marginals_equal_enumeration_of_sequences(has_bounds):
         for tags in sequences(length) if length else ():
             expected[range(length), tags] += np.exp(likelihood(crf, own, tags))
         np.testing.assert_allclose(marginals[row, :length], expected, atol=1e-12)
+
+
+def test_marginals_at_a_temperature_are_those_of_cooler_or_hotter_scores():
+    crf = random_crf(include_start_end_transitions=True)
+    emissions, _ = random_inputs()
+
+    marginals = crf.marginal_scores(emissions, MASK, temperature=2.5).softmax(dim=2).detach()
+
+    every = sequences(LENGTHS[0])
+    weights = np.exp([score(crf, emissions[0].numpy(), each) / 2.5 for each in every])
+    expected = np.zeros((LENGTHS[0], NUM_TAGS))
+    for tags, weight in zip(every, weights / weights.sum(), strict=True):
+        expected[range(LENGTHS[0]), tags] += weight
+    np.testing.assert_allclose(marginals[0], expected, atol=1e-12)
+
+
+def test_the_temperature_slope_equals_differences_of_likelihoods():
+    crf = random_crf(include_start_end_transitions=True)
+    emissions, tags = random_inputs()
+
+    def loss(inverse: float) -> float:
+        total = 0.0
+        for row, length in enumerate(LENGTHS):
+            own, every = emissions[row].numpy(), sequences(length) if length else []
+            if every:
+                total += np.log(sum(np.exp(inverse * score(crf, own, each)) for each in every))
+                total -= inverse * score(crf, own, tuple(tags[row, :length].tolist()))
+        return total
+
+    step = 1e-5
+    expected = (loss(1 / 1.6 + step) - loss(1 / 1.6 - step)) / (2 * step)
+    slope = crf.temperature_slope(emissions, tags, MASK, temperature=1.6)
+    assert slope == pytest.approx(expected, abs=1e-6)

@@ -13,7 +13,8 @@ from elmo_framework.serve.worker import OverloadedError, StoppingError, Worker
 class Doubling:
     """Doubles numbers once it may; remembers what was computed together."""
 
-    def __init__(self) -> None:
+    def __init__(self, cost: int = 1) -> None:
+        self.cost = cost
         self.batches: list[list[int]] = []
         self.started, self.may_go_on = threading.Event(), threading.Event()
         self.may_go_on.set()
@@ -89,6 +90,20 @@ def test_a_full_queue_refuses_and_recovers(worker: Worker, busy) -> None:
     busy()
     waiting.result(10)
     assert worker.submit(Doubling(), ["7"]).result(10) == [14]
+
+
+def test_costly_inputs_fill_the_queue_sooner(worker: Worker, busy) -> None:
+    costly = Doubling(cost=5)
+    waiting = [worker.submit(costly, ["1"]), worker.submit(busy.service, ["1"])]
+    with pytest.raises(OverloadedError):
+        worker.submit(busy.service, ["1"])
+    busy()
+    assert [future.result(10) for future in waiting] == [[2], [2]]
+    assert worker.num_waiting == 0
+
+
+def test_an_input_that_costs_more_than_may_wait_is_computed_alone(worker: Worker) -> None:
+    assert worker.submit(Doubling(cost=50), ["1"]).result(10) == [2]
 
 
 def test_closing_computes_what_waits_and_refuses_the_rest(worker: Worker, busy) -> None:

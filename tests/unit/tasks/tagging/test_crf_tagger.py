@@ -1,16 +1,21 @@
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.data.labels import LabeledBatch
+from elmo_framework.data.tagging import tag_annotations
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import BuildError, RunError
+from elmo_framework.metrics.calibration import fit_temperature
 from elmo_framework.model.head import LogitsOutput
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.tagging.reader import Conll2003Reader
@@ -287,3 +292,72 @@ def test_a_second_encoder_changes_nothing_else():
     torch.testing.assert_close(
         passing(batch_of(passing)).logits, plain(batch_of(plain)).logits, rtol=0, atol=0
     )
+
+
+def paths_of(model: CrfTagger, logits: np.ndarray) -> dict[tuple[str, ...], float]:
+    """The scores of all allowed sequences of tags of a sentence."""
+    start, moves, end = (each.detach().double().numpy() for each in model.crf.decoding_scores())
+    tags, found = model.labels.items, {}
+    for path in product(range(len(tags)), repeat=len(logits)):
+        total = start[path[0]] + end[path[-1]]
+        total += sum(logits[word, tag] for word, tag in enumerate(path))
+        total += sum(moves[pair] for pair in pairwise(path))
+        if total > -5000:  # no constraint is violated
+            found[tuple(tags[tag] for tag in path)] = total
+    return found
+
+
+@pytest.mark.parametrize("temperature", [2.0, 4.0])
+def test_spans_have_the_probability_at_the_temperature(temperature: float):
+    sentence = TaggedSentence(EXAMPLES[0].words[:3], None)
+    example, model = [sentence], trained(tagger())
+    batch = batch_of(model, example)
+    with torch.no_grad():
+        output = model(batch)
+    tags = model.predict(output, batch)
+    model.temperature = temperature
+    assert model.predict(output, batch) == tags
+    (ranked,) = model.annotation_probabilities(output, batch, tags)
+
+    paths = paths_of(model, output.logits[0].double().numpy())
+    total = sum(np.exp(score / temperature) for score in paths.values())
+    first = tag_annotations(tags[0])[0]
+    with_span = (
+        np.exp(score / temperature)
+        for path, score in paths.items()
+        if first in tag_annotations(path)
+    )
+    assert ranked[0][first.label] == pytest.approx(sum(with_span) / total)
+    assert ranked[0][first.label] < 0.999
+
+
+def test_the_fitted_temperature_has_the_best_likelihood_of_sequences():
+    first, second, *others = EXAMPLES
+    wrong = TaggedSentence(first.words, first.tags[:1] * len(first.words))
+    model, examples = trained(tagger()), [wrong, second, *others]
+    batch = batch_of(model, examples)
+    with torch.no_grad():
+        output = model(batch)
+    best = fit_temperature(model.scored_labels(output, batch).slope)
+
+    @torch.no_grad()
+    def loss(temperature: float) -> float:
+        cooled = deepcopy(model.crf).double()
+        for parameter in cooled.parameters():
+            parameter /= temperature
+        logits = output.logits.double() / temperature
+        return -float(cooled.log_likelihood(logits, batch.labels, batch.text.mask).sum())
+
+    assert loss(best) < min(loss(0.98 * best), loss(1.02 * best), loss(1.0))
+
+
+def test_the_probabilities_of_words_are_those_at_the_temperature():
+    model = trained(tagger())
+    batch = batch_of(model)
+    with torch.no_grad():
+        output = model(batch)
+        model.temperature = 3.0
+        warm = model.probabilities(output, batch)[batch.text.mask].numpy()
+    scores = model.scored_labels(output, batch).scores(3.0)
+    assert len(scores) == batch.text.mask.sum()
+    np.testing.assert_allclose(warm, np.exp(scores) / np.exp(scores).sum(1, keepdims=True), 1e-4)
