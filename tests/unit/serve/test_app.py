@@ -151,8 +151,8 @@ def test_the_schema_documents_a_stopped_server(client: TestClient) -> None:
 
 
 def test_a_full_queue_is_answered_with_503(server: Server, client: TestClient) -> None:
-    server.worker._max_waiting = 0
-    answer = client.post("/predict/ner", json={"inputs": ["a"]})
+    server.worker._max_waiting = 1
+    answer = client.post("/predict/ner", json={"inputs": ["a", "b"]})
     assert (answer.status_code, error(answer)["code"]) == (503, "overloaded")
     assert answer.headers["retry-after"] == "1"
 
