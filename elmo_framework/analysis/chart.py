@@ -28,6 +28,7 @@ def line_chart(panel: Panel) -> str:
         title=panel.title,
         curves=curves,
         labels=panel.ticks,
+        axis=panel.axis,
         across=_axis_of_ticks(sorted(panel.ticks))
         if panel.ticks
         else _axis_across([0, *(step for curve in curves for step, _ in curve.points)]),

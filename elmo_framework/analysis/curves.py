@@ -59,13 +59,15 @@ class Panel:
         is_linear: whether the axis of values is linear, however much they span; otherwise a wide
             span of positive values takes a logarithmic one.
         ticks: labels of a logarithmic axis across, by its positive values; without any, the axis
-            shows steps of training.
+            is linear.
+        axis: what the axis across shows.
     """
 
     title: str
     curves: tuple[Curve, ...]
     is_linear: bool = False
     ticks: Mapping[float, str] = field(default_factory=dict)
+    axis: str = "steps of training"
 
 
 def read_panels(run: Path) -> list[Panel]:

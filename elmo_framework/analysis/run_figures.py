@@ -92,19 +92,19 @@ def read_figures(
         DataError: with `errors`: the data cannot be read, or have no labels.
     """
     figures = []
-    for run, name in zip(runs, _names(runs), strict=True):
+    for run, name in zip(runs, short_names([run.path for run in runs]), strict=True):
         files = run.read(run.config), run.read(run.metadata), run.read(run.metrics)
         searched = {} if errors is None else _mistakes(run, errors, packages, bilms)
         figures.append(RunFigures(name, run, *files, **searched))
     return figures
 
 
-def _names(runs: Sequence[RunDirectory]) -> list[str]:
-    """Return as many last parts of the paths as it takes to distinguish them."""
-    paths = [run.path.resolve().parts for run in runs]
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """Return as many last parts of paths as it takes to distinguish them."""
+    parts = [path.resolve().parts for path in paths]
     names: list[str] = []
-    for size in range(1, max(map(len, paths)) + 1):
-        names = ["/".join(path[-size:]) for path in paths]
+    for size in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(path[-size:]) for path in parts]
         if len({*names}) == len(names):
             break
     return names

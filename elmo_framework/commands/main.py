@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import chain
+from textwrap import wrap
 from typing import Annotated, Any, Literal, final
 
 from elmo_framework.commands.archive import Archive
@@ -19,16 +21,19 @@ from elmo_framework.commands.command import Command
 from elmo_framework.commands.compare import Compare
 from elmo_framework.commands.convert import Convert
 from elmo_framework.commands.describe import Describe
+from elmo_framework.commands.diff import ShowDifferences
 from elmo_framework.commands.embed import Embed
 from elmo_framework.commands.evaluate import Evaluate
 from elmo_framework.commands.explain import Explain
 from elmo_framework.commands.export import Export
+from elmo_framework.commands.find_lr import FindLearningRate
 from elmo_framework.commands.import_model import Import
 from elmo_framework.commands.inputs import plugin_inputs
 from elmo_framework.commands.neighbors import ShowNeighbors
 from elmo_framework.commands.new import New
 from elmo_framework.commands.predict import Predict
 from elmo_framework.commands.prepare import Prepare
+from elmo_framework.commands.print_results import PrintResults
 from elmo_framework.commands.push import Push
 from elmo_framework.commands.report import ShowReport
 from elmo_framework.commands.schema import Schema
@@ -78,33 +83,34 @@ then start a new shell.
         return 0
 
 
-COMMANDS: tuple[type[Command], ...] = (
-    New,
-    Prepare,
-    Train,
-    RunStudy,
-    Evaluate,
-    Compare,
-    Predict,
-    Serve,
-    Explain,
-    Embed,
-    Score,
-    Check,
-    Convert,
-    Import,
-    Export,
-    Archive,
-    Push,
-    CheckWeights,
-    ShowReport,
-    ShowNeighbors,
-    Describe,
-    Schema,
-    Cache,
-    Completion,
-)
+_GROUPS: Mapping[str, tuple[type[Command], ...]] = {
+    "data and configs": (New, Prepare, Check, Convert, Describe, Schema),
+    "train": (Train, FindLearningRate),
+    "use": (Predict, Explain, Serve, Embed, Score, ShowNeighbors),
+    "evaluate and study": (
+        Evaluate,
+        RunStudy,
+        Compare,
+        ShowReport,
+        PrintResults,
+        ShowDifferences,
+        CheckWeights,
+    ),
+    "share": (Archive, Push, Export, Import, Cache, Completion),
+}
+COMMANDS: tuple[type[Command], ...] = tuple(chain.from_iterable(_GROUPS.values()))
 
+_ELSEWHERE = {
+    "build-vocab": "elmo train counts words and labels; elmo check CONFIG --data shows how many",
+    "cached-path": "URLs are read wherever a file is named; elmo cache list shows what is kept",
+    "count-instances": "elmo check CONFIG --data counts words and labels",
+    "push-to-hf": "elmo push RUN hf://OWNER/NAME",
+    "test-install": "elmo check-weights mini computes a sentence",
+    "tune": "elmo study STUDY -s DIR searches settings, by itself or with Optuna",
+}
+"""What to use in place of the commands of AllenNLP that are not here."""
+
+_COMMAND, _HELP_WIDTH = "COMMAND", 79
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 _CLOSED_OUTPUT = "standard output is closed; redirect it to /dev/null if you do not need it"
 _EPILOG = """exit codes: 0 success, 1 an internal error, 2 an error that you can fix,
@@ -123,6 +129,15 @@ elmo trains biLMs and task models, and uses them. Five ways to begin:
 
 `elmo --help` lists all commands, `elmo COMMAND --help` shows examples of one.
 """
+
+
+@final
+class _HelpFormatter(RawDescriptionHelpFormatter):
+    """Leaves out the list of commands: `_command_list` has it in groups, as argparse cannot."""
+
+    def add_argument(self, action: Action) -> None:
+        if action.metavar != _COMMAND:
+            super().add_argument(action)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -151,6 +166,8 @@ def _parse(argv: Sequence[str]) -> Namespace:
     name = next((argument for argument in argv if not argument.startswith("-")), None)
     parser = command_line(only=name or "")
     names = [command.name for command in COMMANDS]
+    if name in _ELSEWHERE and name not in names:
+        parser.exit(_USERS_ERROR, f"elmo has no {name}: {_ELSEWHERE[name]}\n")
     if name is not None and name not in names:
         parser.error(f"unknown command {name!r}; {allowed(name, names)}")
     return parser.parse_args(argv)
@@ -163,14 +180,15 @@ def command_line(*, only: str | None = None) -> ArgumentParser:
         only: the command whose arguments are needed; those of all commands take some time.
     """
     description = "Pretrain biLMs, and train and use task models on them."
-    form: dict[str, Any] = {
-        "formatter_class": RawDescriptionHelpFormatter,
-        "allow_abbrev": False,
-    }
-    parser = ArgumentParser(prog="elmo", description=description, epilog=_EPILOG, **form)
+    form: dict[str, Any] = {"formatter_class": _HelpFormatter, "allow_abbrev": False}
+    epilog = "\n".join([*_command_list(), "", _EPILOG])
+    usage = "elmo [-h] [--version] [--offline] [--traceback] COMMAND ..."
+    parser = ArgumentParser(
+        prog="elmo", usage=usage, description=description, epilog=epilog, **form
+    )
     parser.add_argument("--version", action="version", version=f"elmo_framework {VERSION}")
     _add_common(parser, default=False)
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    subparsers = parser.add_subparsers(metavar=_COMMAND, prog="elmo", required=True)
     for command in COMMANDS:
         inner = subparsers.add_parser(
             command.name,
@@ -184,6 +202,22 @@ def command_line(*, only: str | None = None) -> ArgumentParser:
         _add_common(inner, default=SUPPRESS)
         inner.set_defaults(command=command)
     return parser
+
+
+def _command_list() -> Iterator[str]:
+    """Yield the lines of the help that list the commands."""
+    widest = max(len(command.name) for command in COMMANDS)
+    for title, commands in _GROUPS.items():
+        yield f"\n{title}:"
+        for command in commands:
+            begin = f"  {command.name:{widest}}  "
+            indent = " " * len(begin)
+            yield from wrap(
+                command.help(),
+                _HELP_WIDTH,
+                initial_indent=begin,
+                subsequent_indent=indent,
+            )
 
 
 def _add_common(parser: ArgumentParser, *, default: bool | str) -> None:

@@ -290,8 +290,7 @@ class Assembly:
                 reader = copy(reader)
                 reader.tokenizer = tokenizer
         default = self.experiment.tokenizer or self.tokenizer or task.default_tokenizer
-        splitter = tokenizer or reader.tokenizer or build_tokenizer(default)
-        return InputReader(task, reader, splitter)
+        return InputReader(task, reader, tokenizer or reader.tokenizer or build_tokenizer(default))
 
     def predictions(
         self, inputs: Iterable[PredictionInput[Any]], *, batch_size: int, top_k: int = 1
@@ -395,8 +394,7 @@ class Assembly:
             with inference(head), head.fresh_state():
                 with autocast(self.device, self.experiment.trainer.precision):
                     output = head(batch)
-                predictions = head.predict(output, batch)
-                known = head.annotation_probabilities(output, batch, predictions, top_k=top_k)
-            is_calibrated = head.temperature is not None
-            rows = zip(predictions, group, known, strict=True)
-            yield from (Predicted(*row, is_calibrated) for row in rows)
+                made = head.predict(output, batch)
+                probabilities = head.annotation_probabilities(output, batch, made, top_k=top_k)
+            for row in zip(made, group, probabilities, strict=True):
+                yield Predicted(*row, head.temperature is not None)

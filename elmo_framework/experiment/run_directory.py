@@ -98,9 +98,14 @@ class RunDirectory:
             DataError: the archive is damaged.
         """
         run = cls.begun(path)
-        if not (run.weights.is_file() or any(run.checkpoints.glob("step-*"))):
+        if not run.has_weights:
             raise RunError(f"{path}: this run has no weights yet; resume it with --recover")
         return run
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether there are weights, of the finished run or so far."""
+        return self.weights.is_file() or any(self.checkpoints.glob("step-*"))
 
     def check_format(self) -> None:
         """Raise RunError if the run is of a newer format."""

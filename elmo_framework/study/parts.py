@@ -235,7 +235,7 @@ def _panel(section: Section) -> Panel | None:
         )
     ticks = {fraction: percent(fraction) for fraction in fractions}
     title = f"{section.metric[1:]} of {section.config} by part of the training data"
-    return Panel(title, tuple(curves), ticks=ticks)
+    return Panel(title, tuple(curves), ticks=ticks, axis="amount of training data")
 
 
 def _strip(section: Section, row: Row) -> str:

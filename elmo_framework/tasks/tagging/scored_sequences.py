@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import final
 
@@ -34,6 +35,17 @@ class ScoredSequences(ScoredLabels):
     tags: Int[Tensor, "batch tokens"]
     mask: Bool[Tensor, "batch tokens"]
     item: str = "word"
+
+    @classmethod
+    def of(
+        cls,
+        crf: ConditionalRandomField,
+        emissions: Float[Tensor, "batch tokens tags"],
+        tags: Int[Tensor, "batch tokens"],
+        mask: Bool[Tensor, "batch tokens"],
+    ) -> ScoredSequences:
+        """Keep the tensors of a batch on the CPU."""
+        return cls(deepcopy(crf).cpu(), emissions.detach().cpu(), tags.cpu(), mask.cpu())
 
     @property
     def gold(self) -> Int[np.ndarray, " words"]:

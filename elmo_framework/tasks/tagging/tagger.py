@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, final
 
@@ -174,18 +173,14 @@ class Tagger(Head[LabeledBatch], ABC):
     ) -> Float[Tensor, "batch tokens tags"]:
         if self.crf is None:
             return super().probabilities(output, batch)
-        temperature = self.temperature or 1.0
-        marginals = self.crf.marginal_scores(
-            output.logits, batch.text.mask, temperature=temperature
-        )
-        return marginals.softmax(dim=2)
+        at = self.temperature or 1.0
+        scores = self.crf.marginal_scores(output.logits, batch.text.mask, temperature=at)
+        return scores.softmax(dim=2)
 
     def scored_labels(self, output: LogitsOutput, batch: LabeledBatch) -> ScoredLabels:
         if self.crf is None or batch.labels is None:
             return super().scored_labels(output, batch)
-        crf: ConditionalRandomField = deepcopy(self.crf).cpu()
-        logits, mask = output.logits.detach().cpu(), batch.text.mask.cpu()
-        return ScoredSequences(crf, logits, batch.labels.cpu(), mask)
+        return ScoredSequences.of(self.crf, output.logits, batch.labels, batch.text.mask)
 
     def predict(self, output: LogitsOutput, batch: LabeledBatch) -> list[tuple[str, ...]]:
         crf = self._crf_of(output)
