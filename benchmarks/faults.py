@@ -96,7 +96,7 @@ _NN = [
     ),
     *_faults(
         "nn/crf.py",
-        ("total[:, :, None] + self.transitions", "total[:, :, None] + self.transitions.T"),
+        ("total[:, :, None] + transitions", "total[:, :, None] + transitions.T"),
         ("torch.where(is_word[:, None], extended, total)", "extended"),
         ("self.transitions + self.inner_constraint", "self.transitions"),
     ),

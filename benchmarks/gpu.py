@@ -129,7 +129,7 @@ def _of_softmax(trainer: Trainer) -> Mapping[str, Any]:
 
 
 def _look_for_waiting(arguments: Namespace) -> bool:
-    trainer = _trainer(arguments, {"trainer.precision": "bfloat16"}, device=arguments.device)
+    trainer = _trainer(arguments, {}, device=arguments.device)
     steps = trainer.steps()
     # The first updates compile, measure and fill caches.
     for _ in range(SYNC_INTERVAL):
@@ -195,7 +195,6 @@ def _trained(arguments: Namespace, size: str, minutes: float, changes: Changes) 
     """Train by the command line for some minutes."""
     limits = {
         "trainer.device": arguments.device,
-        "trainer.precision": "bfloat16",
         "trainer.max_minutes": minutes,
         "trainer.num_epochs": None,
         "trainer.learning_rate_scheduler": "constant",

@@ -136,3 +136,9 @@ def dotted(path: str, *keys: str | int) -> str:
     for key in keys:
         path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
     return path
+
+
+def memory_problem(error: Exception) -> str:
+    """Return PyTorch's message about a GPU without memory: what was asked for and what is free."""
+    sentences = re.split(r"(?<=\.)\s+", str(error))
+    return " ".join(sentences[:3]).removesuffix(".")

@@ -7,7 +7,7 @@ import sys
 import traceback
 from argparse import SUPPRESS, Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from textwrap import wrap
@@ -42,7 +42,13 @@ from elmo_framework.commands.serve import Serve
 from elmo_framework.commands.study import RunStudy
 from elmo_framework.commands.train import Train
 from elmo_framework.config.arguments import Argument, add_arguments, read_arguments
-from elmo_framework.errors import ElmoFrameworkError, StoppedError, allowed
+from elmo_framework.errors import (
+    ElmoFrameworkError,
+    RunError,
+    StoppedError,
+    allowed,
+    memory_problem,
+)
 from elmo_framework.io.download import offline
 from elmo_framework.io.outputs import check_outputs, check_standard_output
 from elmo_framework.io.process import (
@@ -243,6 +249,7 @@ def _run(arguments: Namespace) -> int:
             variable("PYTHONSAFEPATH", "1"),
             offline() if arguments.offline else nullcontext(),
             terminable_command(),
+            _memory_problems(),
         ):
             _check_files(command)
             code = command.run()
@@ -262,6 +269,18 @@ def _run(arguments: Namespace) -> int:
             return _USERS_ERROR
         return _say(f"error: {_message(error)}", _USERS_ERROR)
     return code
+
+
+@contextmanager
+def _memory_problems() -> Iterator[None]:
+    """Turn PyTorch's error of a GPU without memory into one that the user can fix."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # of torch, which is not imported here
+            raise
+        advice = "lower --batch-size, pass --device cpu, or free the GPU"
+        raise RunError(f"{memory_problem(error)}; {advice}") from error
 
 
 def _check_files(command: Command) -> None:

@@ -168,9 +168,30 @@ def _unknown_score(metric: str, names: Collection[str]) -> str:
     return f"{metric!r} is not a score of this model; {allowed(metric[1:], names)}"
 
 
-def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Return a context in which products run in `precision` (`float32` or `bfloat16`)."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
+@contextmanager
+def autocast(device: torch.device, precision: str) -> Iterator[None]:
+    """Run products in a precision.
+
+    In bfloat16, products that stay in float32 use the faster TF32 on a GPU.
+
+    Args:
+        device: of the products.
+        precision: `float32`, `bfloat16`, or `auto`: bfloat16 on a GPU that has it.
+    """
+    is_lower = precision == "bfloat16" or (precision == "auto" and _has_bfloat16(device))
+    before = torch.get_float32_matmul_precision()
+    with torch.autocast(device.type, torch.bfloat16, enabled=is_lower):
+        try:
+            if is_lower and device.type == "cuda":
+                torch.set_float32_matmul_precision("high")
+            yield
+        finally:
+            if torch.get_float32_matmul_precision() != before:
+                torch.set_float32_matmul_precision(before)
+
+
+def _has_bfloat16(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 @contextmanager

@@ -89,7 +89,8 @@ class GradientDescent(TrainerOptions):
         checkpointer: which checkpoints are kept.
         callbacks: training callbacks; they observe training and never change it.
         device: `auto` uses a GPU if there is one.
-        precision: `bfloat16` runs the products of the forward pass in that type.
+        precision: `bfloat16` runs the products of the forward pass in that type, and `auto` does
+            so on a GPU that has it.
         no_grad: regular expressions; parameters with a matching name are not trained.
         unfreezing: gradual unfreezing and discriminative rates of the layers of biLMs and
             transformers that are trained with the task; null trains all with one rate.
@@ -111,7 +112,7 @@ class GradientDescent(TrainerOptions):
     num_gradient_accumulation_steps: Count = 1
     moving_average: MovingAverage | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["auto", "float32", "bfloat16"] = "float32"
     no_grad: Annotated[list[Regex], Default([])]
     unfreezing: Unfreezing | None = None
 

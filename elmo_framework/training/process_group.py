@@ -42,6 +42,9 @@ _TIMEOUT = timedelta(hours=2)
 A process that dies is noticed by its broken connection or by `torchrun`, not by this timeout.
 """
 
+_NCCL_TIMEOUT = timedelta(minutes=10)
+"""The longest that GPUs wait for each other's gradients, after which NCCL ends the process."""
+
 _JOIN_TIMEOUT = timedelta(minutes=10)
 """Timeout for the processes to find each other at the start."""
 
@@ -53,10 +56,18 @@ _SECONDS_TO_END = 3.0
 
 
 class ProcessGroup:
-    """Collective operations of this process with the others; local if it is the only one."""
+    """Collective operations of this process with the others; local if it is the only one.
 
-    def __init__(self, rank: Rank) -> None:
-        self.rank = rank
+    Values other than gradients are exchanged over gloo, also between GPUs: these waits may be long,
+    while the first process counts words, and a broken connection ends them with an error.
+
+    Args:
+        rank: of this process.
+        connection: the gloo group of all processes; None for the default group.
+    """
+
+    def __init__(self, rank: Rank, connection: dist.ProcessGroup | None = None) -> None:
+        self.rank, self._connection = rank, connection
         self._averaging: list[DistributedDataParallel] = []
 
     @property
@@ -80,7 +91,7 @@ class ProcessGroup:
         if self.is_alone:
             return [value]
         gathered: list[Any] = [None] * self.rank.world_size
-        dist.all_gather_object(gathered, value)
+        dist.all_gather_object(gathered, value, group=self._connection)
         return gathered
 
     def gather_to_first(self, value: Any) -> list[Any]:
@@ -88,7 +99,7 @@ class ProcessGroup:
         if self.is_alone:
             return [value]
         gathered: list[Any] = [None] * self.rank.world_size if self.is_first else []
-        dist.gather_object(value, gathered or None, dst=0)
+        dist.gather_object(value, gathered or None, dst=0, group=self._connection)
         return gathered
 
     def first(self, value: Any) -> Any:
@@ -96,19 +107,19 @@ class ProcessGroup:
         if self.is_alone:
             return value
         values = [value]
-        dist.broadcast_object_list(values, src=0)
+        dist.broadcast_object_list(values, src=0, group=self._connection)
         return values[0]
 
     def wait(self) -> None:
         """Block until every process has called this."""
         if not self.is_alone:
-            dist.barrier()
+            dist.barrier(group=self._connection)
 
     def trainable(self, model: nn.Module) -> nn.Module:
         """Wrap a model so that its gradients are averaged over the processes."""
         if self.is_alone:
             return model
-        averaging = DistributedDataParallel(model)
+        averaging = DistributedDataParallel(model, gradient_as_bucket_view=True)
         # Buffers are constants. The name of the argument differs between versions of PyTorch.
         averaging.broadcast_buffers = False
         self._averaging.append(averaging)
@@ -148,8 +159,7 @@ def process_group(device: torch.device, *, advice: str) -> Iterator[ProcessGroup
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    _join("nccl" if device.type == "cuda" else "gloo", rank)
-    group = ProcessGroup(rank)
+    group = ProcessGroup(rank, _join(device, rank))
     others = group.gather(Peer(rank.index, platform.node(), os.getpid()))
     try:
         yield group
@@ -168,8 +178,8 @@ def process_group(device: torch.device, *, advice: str) -> Iterator[ProcessGroup
         dist.destroy_process_group()
 
 
-def _join(backend: str, rank: Rank) -> None:
-    """Connect to the other processes.
+def _join(device: torch.device, rank: Rank) -> dist.ProcessGroup | None:
+    """Connect to the other processes; return the group of their long waits.
 
     Raises:
         RunError: the store cannot be reached, or one of the processes does not join.
@@ -181,13 +191,12 @@ def _join(backend: str, rank: Rank) -> None:
         store.set(f"process {rank.index}", "")
         store.wait([f"process {rank}" for rank in range(rank.world_size)], _JOIN_TIMEOUT)
         store.set_timeout(_TIMEOUT)
-        dist.init_process_group(
-            backend,
-            store=store,
-            rank=rank.index,
-            world_size=rank.world_size,
-            timeout=_TIMEOUT,
-        )
+        place = {"store": store, "rank": rank.index, "world_size": rank.world_size}
+        if device.type != "cuda":
+            dist.init_process_group("gloo", timeout=_TIMEOUT, **place)
+            return None
+        dist.init_process_group("nccl", timeout=_NCCL_TIMEOUT, device_id=device, **place)
+        return dist.new_group(backend="gloo", timeout=_TIMEOUT)
     except (dist.DistError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise RunError(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.data_loader import BatchSource
-from elmo_framework.errors import RunError, StoppedError
+from elmo_framework.errors import RunError, StoppedError, memory_problem
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback
@@ -35,6 +35,10 @@ from elmo_framework.training.state import StepReport, TrainingState
 from elmo_framework.training.unfreezing import freeze_lower_groups
 
 _ADVICE = "try a smaller learning rate or grad_norm"
+_MEMORY_ADVICE = (
+    "lower data_loader.batch_size and raise trainer.num_gradient_accumulation_steps instead, set "
+    "trainer.precision to auto, or shorten the rows: unroll_steps of a biLM, the longest examples"
+)
 _OUT_OF_PATIENCE = "early stopping: patience exhausted"
 
 
@@ -170,13 +174,22 @@ class Trainer:
         for index, batch in enumerate(batches):
             is_last = index == len(batches) - 1
             with nullcontext() if is_last else local_gradients(self._trainable):
-                loss = self._loss(to_device(batch, self.device))
-                penalty = self.model.penalty()
-                total = loss if penalty is None else loss + penalty
-                if not self.model.learns_without_gradients:
-                    torch.autograd.backward(total / len(batches))
+                try:
+                    loss = self._loss(to_device(batch, self.device))
+                    penalty = self.model.penalty()
+                    total = loss if penalty is None else loss + penalty
+                    if not self.model.learns_without_gradients:
+                        torch.autograd.backward(total / len(batches))
+                except torch.OutOfMemoryError as error:
+                    raise self._out_of_memory(error, batch) from error
             losses.append(loss.detach())
         return torch.stack(losses).mean(), None if penalty is None else penalty.detach()
+
+    def _out_of_memory(self, error: Exception, batch: Any) -> RunError:
+        return RunError(
+            f"step {self.progress.step + 1}, on a batch of {batch.num_tokens:,} tokens "
+            f"({batch.title}): {memory_problem(error)}; {_MEMORY_ADVICE}"
+        )
 
     def _loss(self, batch: Any) -> Tensor:
         with autocast(self.device, self.options.precision):

@@ -27,6 +27,7 @@ local sizes = import '../lib/bilm_sizes.libsonnet';
     aligned: false,  // bilm-tf: each direction has a different order of sentences
   },
   trainer: {
+    precision: 'auto',  // bfloat16 on a GPU that has it
     optimizer: {
       type: 'adagrad',
       lr: 0.2,  // bilm-tf's default; options.json does not change it
@@ -41,7 +42,8 @@ local sizes = import '../lib/bilm_sizes.libsonnet';
     evaluate_every: { steps: 10000, epochs: 1 },
     validation_metric: '-perplexity',
     checkpointer: {
-      save_every: { steps: 1250 },  // bilm-tf
+      // bilm-tf: every 1,250 updates, which are seconds on one GPU of today.
+      save_every: { minutes: 15 },
       keep_most_recent_by_count: 2,  // bilm-tf
     },
   },

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import pytest
+import torch
 
 from elmo_framework.commands import main as module
 from elmo_framework.commands.command import Command
@@ -14,6 +15,11 @@ from elmo_framework.commands.main import COMMANDS, command_line, main
 from elmo_framework.errors import DataError
 from elmo_framework.version import VERSION
 from tests.conftest import ROOT
+
+NO_MEMORY = (
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of "
+    "which 1.20 GiB is free. Including non-PyTorch memory, this process has 77.9 GiB memory in use."
+)
 
 
 @final
@@ -46,6 +52,19 @@ def run(monkeypatch: pytest.MonkeyPatch, error: BaseException | None, *arguments
 
 def test_the_code_of_the_command_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, None, "raising", "--code", "5") == 5
+
+
+def test_a_gpu_without_memory_is_a_message_with_sizes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, torch.OutOfMemoryError(NO_MEMORY), "raising") == 2
+    assert capsys.readouterr().err == (
+        "error: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+        "79.10 GiB of which 1.20 GiB is free; lower --batch-size, pass --device cpu, or free the "
+        "GPU\n"
+    )
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(monkeypatch, RuntimeError("a bug"), "raising")
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import signal
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
 
 from elmo_framework.data.data_loader import BatchSource, BucketDataLoader, Rank, SourceContext
-from elmo_framework.training.evaluator import Evaluator, metric_problem
+from elmo_framework.training import evaluator as module
+from elmo_framework.training.evaluator import Evaluator, autocast, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.process_group import ProcessGroup
 from tests.unit.training.toy import ToyBatch, ToyModel, collate
@@ -176,3 +178,34 @@ def test_single_process_can_stop_after_each_batch() -> None:
     interrupt.request(signal.SIGINT)
     with pytest.raises(StopRequestedError, match="SIGINT"):
         next(batches)
+
+
+@pytest.mark.parametrize(
+    ("precision", "has_bfloat16", "expected"),
+    [
+        ("float32", True, torch.float32),
+        ("bfloat16", False, torch.bfloat16),
+        ("auto", True, torch.bfloat16),
+        ("auto", False, torch.float32),
+    ],
+)
+def test_auto_is_bfloat16_where_the_device_has_it(
+    precision: str, has_bfloat16: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_has_bfloat16", lambda device: has_bfloat16)
+    with autocast(torch.device("cpu"), precision):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == expected
+        assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_a_cpu_has_no_automatic_bfloat16() -> None:
+    with autocast(torch.device("cpu"), "auto"):
+        assert not torch.is_autocast_enabled("cpu")
+
+
+def test_other_products_of_a_gpu_are_tf32_in_bfloat16_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.torch, "autocast", lambda *arguments, **options: nullcontext())
+    for precision, expected in (("bfloat16", "high"), ("float32", "highest")):
+        with autocast(torch.device("cuda"), precision):
+            assert torch.get_float32_matmul_precision() == expected
+        assert torch.get_float32_matmul_precision() == "highest"

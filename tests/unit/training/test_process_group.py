@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -178,6 +179,36 @@ def test_ranks_wait_while_the_first_counts_words(
         pass
 
 
+def test_gpus_exchange_gradients_over_nccl_and_wait_over_gloo(
+    second_of_two: dist.TCPStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, calls = torch.device("cuda", 1), dict[str, Any]()
+
+    def join(backend: str, **options: Any) -> None:
+        calls[backend] = options
+
+    def new_group(*, backend: str, timeout: timedelta) -> str:
+        calls[backend] = {"timeout": timeout}
+        return "gloo group"
+
+    def gather(gathered: list[Any], value: Any, group: object) -> None:
+        calls["gather"] = group
+        raise JoinedError
+
+    second_of_two.set("process 0", "")
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(processes.dist, "init_process_group", join)
+    monkeypatch.setattr(processes.dist, "new_group", new_group)
+    monkeypatch.setattr(processes.dist, "all_gather_object", gather)
+    with pytest.raises(JoinedError), process_group(device, advice=""):
+        pass
+
+    assert calls["nccl"]["device_id"] == device
+    assert calls["nccl"]["timeout"] == timedelta(minutes=10)
+    assert calls["gloo"] == {"timeout": timedelta(hours=2)}
+    assert calls["gather"] == "gloo group"
+
+
 CANNOT_JOIN = "^process 1 of 2 cannot join the others: "
 
 
@@ -247,7 +278,7 @@ def first_of_two_machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(processes, "_SECONDS_TO_END", 0.1)
-    monkeypatch.setattr(processes, "_join", lambda backend, rank: None)
+    monkeypatch.setattr(processes, "_join", lambda device, rank: None)
     monkeypatch.setattr(processes.dist, "destroy_process_group", lambda: None)
     monkeypatch.setattr(ProcessGroup, "gather", lambda self, value: peers)
     before = signal.getsignal(signal.SIGTERM)

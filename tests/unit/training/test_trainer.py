@@ -692,3 +692,16 @@ def test_max_minutes_between_synchronizations_loses_no_step(
     toy.run()
     assert looks == [1, 2, 3, 4, 5, 6]
     assert list(toy.checkpointer.folders()) == [6]
+
+
+def test_a_batch_without_memory_is_named_with_its_size(tmp_path: Path) -> None:
+    toy = Toy(tmp_path)
+
+    def forward(batch: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. More.")
+
+    toy.trainer.model.forward = forward  # type: ignore[assignment]
+    with pytest.raises(
+        RunError, match=r"step 1, on a batch of .* tokens .*2\.00 GiB\. More; lower"
+    ):
+        toy.run()
