@@ -65,6 +65,22 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
             "binary_feature_dim": 10,
         },
     ),
+    "decomposable_attention": (
+        "snli.jsonl",
+        {"type": "snli", "tokenizer": "spacy"},
+        {
+            "attend_feedforward": _feedforward(_WORDS),
+            "matrix_attention": {"type": "dot_product"},
+            "compare_feedforward": _feedforward(2 * _WORDS),
+            "aggregate_feedforward": {
+                "input_dim": 2 * _HIDDEN,
+                "num_layers": 2,
+                "hidden_dims": [_HIDDEN, 3],
+                "activations": ["relu", "linear"],
+                "dropout": [0.0, 0.0],
+            },
+        },
+    ),
     "esim": (
         "snli.jsonl",
         {"type": "snli", "tokenizer": "spacy"},

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, final
 
-from elmo_framework.commands.command import Command
-from elmo_framework.config.arguments import Argument, Force
+from elmo_framework.commands.command import Command, register_components
+from elmo_framework.config.arguments import Argument, Force, Plugins
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
@@ -51,6 +51,7 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
     force: Force = False
     options_file: Annotated[Path | None, Argument("FILE")] = None
     vocab_file: Annotated[Path | None, Argument("FILE")] = None
+    packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
         return [Output(self.serialization_dir, "--serialization-dir")]
@@ -79,6 +80,7 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
 
         if self.options_file is not None or self.vocab_file is not None:
             raise RunError("--options-file and --vocab-file are for checkpoints of bilm-tf")
+        register_components(self.packages)
         translation = import_archive(
             self.source, self.serialization_dir, bilm=self.bilm, force=self.force
         )

@@ -196,7 +196,8 @@ def _join(device: torch.device, rank: Rank) -> dist.ProcessGroup | None:
             dist.init_process_group("gloo", timeout=_TIMEOUT, **place)
             return None
         dist.init_process_group("nccl", timeout=_NCCL_TIMEOUT, device_id=device, **place)
-        return dist.new_group(backend="gloo", timeout=_TIMEOUT)
+        waiting: dist.ProcessGroup = dist.new_group(backend="gloo", timeout=_TIMEOUT)
+        return waiting
     except (dist.DistError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise RunError(

@@ -26,7 +26,6 @@ local feedforward = { hidden_dims: 100 };
     encoder+: { hidden_size: 100 },
     mention_feedforward+: feedforward,
     antecedent_feedforward+: feedforward,
-    max_training_sentences: 20,
   },
   trainer+: {
     learning_rate_scheduler: { type: 'exponential', gamma: 0.97 },

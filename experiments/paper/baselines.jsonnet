@@ -68,13 +68,11 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
       config: paper.baseline('small', 'coreference'),
       variants: {
         small: {},
-        larger_window: { model: { max_training_sentences: 50 } },
+        smaller_window: { model: { max_training_sentences: 20 } },
         less_dropout: { model: { lexical_dropout: 0.3 } },
         lower_rate: learning_rate(0.0005),
         fewer_spans: { model: { spans_per_word: 0.3 } },
-        combined: {
-          model: { max_training_sentences: 30, lexical_dropout: 0.3, spans_per_word: 0.3 },
-        },
+        combined: { model: { lexical_dropout: 0.3, spans_per_word: 0.3 } },
       },
     },
   },

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework import components
+from elmo_framework import components, load
 from elmo_framework.commands.main import main
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.translate import translate_allennlp
@@ -27,6 +27,7 @@ from elmo_framework.tasks.entailment.task import EntailmentTask
 from tests.experiment.task_check import check_task
 from tests.plugin_scope import without_plugins
 from tests.unit.compat.configs import FIXTURES
+from tests.unit.compat.test_archive import ARCHIVES, DATA, EXPECTED, check_label, outputs
 from tests.unit.tasks.classifiers import (
     batch_of,
     check_a_batch_equals_its_rows,
@@ -257,3 +258,13 @@ def test_commands_load_the_plugin_before_they_translate(
         assert "pip install ./plugins/allennlp_heads" in capfd.readouterr().err
         flags = ["--include-package", "plugins.allennlp_heads"]
         assert main(["check", str(old), *flags]) == 0
+
+
+def test_imported_model_has_the_logits_of_allennlp(tmp_path: Path) -> None:
+    archive, run = ARCHIVES / "decomposable_attention.tar.gz", tmp_path / "run"
+    flags = ["--include-package", "plugins.allennlp_heads"]
+    assert main(["import", str(archive), "-s", str(run), *flags]) == 0
+    answers, expected = outputs(load(run), DATA / "snli.jsonl"), EXPECTED["decomposable_attention"]
+    assert len(answers) == len(expected) == 9
+    for (_, output, prediction), each in zip(answers, expected, strict=True):
+        check_label(output, prediction, each)
