@@ -14,13 +14,14 @@ from torch import Tensor, nn
 
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.data_loader import BatchSource
-from elmo_framework.errors import RunError, StoppedError, memory_problem
+from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.evaluator import Evaluator, autocast, require_score
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
+from elmo_framework.training.memory import memory_errors
 from elmo_framework.training.moving_average import AveragedWeights
 from elmo_framework.training.options import GradientDescent, Interval
 from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup, local_gradients
@@ -35,10 +36,6 @@ from elmo_framework.training.state import StepReport, TrainingState
 from elmo_framework.training.unfreezing import freeze_lower_groups
 
 _ADVICE = "try a smaller learning rate or grad_norm"
-_MEMORY_ADVICE = (
-    "lower data_loader.batch_size and raise trainer.num_gradient_accumulation_steps instead, set "
-    "trainer.precision to auto, or shorten the rows: unroll_steps of a biLM, the longest examples"
-)
 _OUT_OF_PATIENCE = "early stopping: patience exhausted"
 
 
@@ -173,23 +170,16 @@ class Trainer:
         losses, penalty = [], None
         for index, batch in enumerate(batches):
             is_last = index == len(batches) - 1
-            with nullcontext() if is_last else local_gradients(self._trainable):
-                try:
-                    loss = self._loss(to_device(batch, self.device))
-                    penalty = self.model.penalty()
-                    total = loss if penalty is None else loss + penalty
-                    if not self.model.learns_without_gradients:
-                        torch.autograd.backward(total / len(batches))
-                except torch.OutOfMemoryError as error:
-                    raise self._out_of_memory(error, batch) from error
+            with (
+                nullcontext() if is_last else local_gradients(self._trainable),
+                memory_errors(batch, step=self.progress.step + 1),
+            ):
+                loss, penalty = self._loss(to_device(batch, self.device)), self.model.penalty()
+                total = loss if penalty is None else loss + penalty
+                if not self.model.learns_without_gradients:
+                    torch.autograd.backward(total / len(batches))
             losses.append(loss.detach())
         return torch.stack(losses).mean(), None if penalty is None else penalty.detach()
-
-    def _out_of_memory(self, error: Exception, batch: Any) -> RunError:
-        return RunError(
-            f"step {self.progress.step + 1}, on a batch of {batch.num_tokens:,} tokens "
-            f"({batch.title}): {memory_problem(error)}; {_MEMORY_ADVICE}"
-        )
 
     def _loss(self, batch: Any) -> Tensor:
         with autocast(self.device, self.options.precision):
