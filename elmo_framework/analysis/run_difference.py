@@ -70,14 +70,14 @@ def run_difference(first: Path | str, second: Path | str) -> RunDifference:
 def _tensor_difference(
     name: str, first: Tensor | None, second: Tensor | None
 ) -> TensorDifference | None:
-    """Return the difference of two tensors; None if they are the same."""
+    """Return the difference of two tensors of any types; None if their numbers are the same."""
     shapes = [None if each is None else tuple(each.shape) for each in (first, second)]
     if first is None or second is None or first.shape != second.shape:
         return TensorDifference(name, (shapes[0], shapes[1]))
-    if first.equal(second):
+    numbers = first.double(), second.double()
+    if numbers[0].equal(numbers[1]):
         return None
-    difference = first.double() - second.double()
-    norm = max(float(each.double().norm()) for each in (first, second))
+    difference, norm = numbers[0] - numbers[1], max(float(each.norm()) for each in numbers)
     return TensorDifference(
         name,
         (shapes[0], shapes[1]),

@@ -13,6 +13,7 @@ from itertools import chain
 from textwrap import wrap
 from typing import Annotated, Any, Literal, final
 
+from elmo_framework.commands.allennlp_flags import translated_flags
 from elmo_framework.commands.archive import Archive
 from elmo_framework.commands.cache import Cache
 from elmo_framework.commands.check import Check
@@ -176,6 +177,11 @@ def _parse(argv: Sequence[str]) -> Namespace:
         parser.exit(_USERS_ERROR, f"elmo has no {name}: {_ELSEWHERE[name]}\n")
     if name is not None and name not in names:
         parser.error(f"unknown command {name!r}; {allowed(name, names)}")
+    try:
+        argv, notes = translated_flags(name or "", argv)
+    except RunError as error:
+        parser.exit(_USERS_ERROR, f"error: {error}\n")
+    sys.stderr.writelines(f"{note}\n" for note in notes)
     return parser.parse_args(argv)
 
 

@@ -93,9 +93,14 @@ def test_results_are_printed(folder: Path, form: str, capsys) -> None:
 
 
 def test_differences_are_those_of_settings_and_tensors(tmp_path: Path) -> None:
-    same = {"same": torch.ones(2), "moved": torch.tensor([3.0, 4.0]), "wider": torch.ones(2)}
+    same = {
+        "same": torch.ones(2, dtype=torch.float16),
+        "moved": torch.tensor([3.0, 4.0]),
+        "wider": torch.ones(2),
+    }
     other = {
         **same,
+        "same": torch.ones(2),
         "moved": torch.tensor([3.0, 1.0]),
         "wider": torch.ones(3),
         "new": torch.ones(1),

@@ -188,6 +188,45 @@ def test_every_command_has_help_with_examples(
     assert f"examples:\n  elmo {command.name}" in shown or f"| elmo {command.name}" in shown
 
 
+def test_help_lists_each_command_in_one_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    groups = [line for line in lines if re.fullmatch(r"[a-z ]+:", line)]
+    assert groups == [
+        "options:",
+        "data and configs:",
+        "train:",
+        "use:",
+        "evaluate and study:",
+        "share:",
+    ]
+    listed = [match[1] for line in lines if (match := re.match(r"  ([a-z][a-z-]*)  +\S", line))]
+    assert sorted(listed) == sorted(command.name for command in COMMANDS)
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("build-vocab", "elmo check"),
+        ("cached-path", "elmo cache"),
+        ("count-instances", "elmo check"),
+        ("push-to-hf", "elmo push"),
+        ("test-install", "elmo check-weights mini"),
+        ("tune", "elmo study"),
+    ],
+)
+def test_other_commands_of_allennlp_say_what_to_use(
+    name: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "config.jsonnet", "--force"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"elmo has no {name}: ")
+    assert instead in line
+    words = line[line.index(instead) :].split()
+    assert words[1] in {command.name for command in COMMANDS}
+
+
 def test_readme_lists_all_commands() -> None:
     listed = re.findall(r"^\| `elmo ([a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(command.name for command in COMMANDS)
