@@ -28,6 +28,7 @@ schema
 completion bash
 check texts.jsonnet
 convert old.json --output-file new.jsonnet
+find-lr texts.jsonnet -s rates --num-batches 12
 train texts.jsonnet -s run -o trainer.num_epochs=2
 evaluate run texts.csv --format json
 predict run texts.csv --output-file predictions.jsonl
@@ -35,6 +36,9 @@ explain run --sentence 'this number is good' --output-file explained.html
 report run --output-file report.html
 archive run model.tar.gz
 predict model.tar.gz texts.csv --output-file again.jsonl
+import crf_tagger.tar.gz -s imported
+print-results .
+diff run model.tar.gz
 embed mini sentences.txt --output-file vectors.npz
 score mini sentences.txt --output-file scores.tsv
 neighbors mini --corpus sentences.txt --query "the cat sat" --word cat
@@ -191,6 +195,7 @@ def smoke(python: Path, folder: Path) -> None:
         "{ configs: { a: { config: import 'texts.jsonnet' } }, seeds: [1] }"
     )
     (folder / "old.json").write_text(json.dumps(OF_ALLENNLP))
+    shutil.copy(ROOT / "tests/fixtures/allennlp/crf_tagger.tar.gz", folder)
     used = set()
     for line in COMMAND_LINES.strip().splitlines():
         ended = elmo(python, folder, shlex.split(line))
