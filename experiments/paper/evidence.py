@@ -95,9 +95,9 @@ SECTIONS = [
             "inputs for the 1,264 sentences: about three points, of which `mini` regains two. With "
             "100,000 words of GloVe instead of 400,000 and fewer epochs, "
             "[`mini` was 1.1 points better](../experiments/README.md#six-tasks-with-mini). "
-            "On SQuAD, the control has half of the gain of `mini`. Its runs end after eight epochs, "
-            "while the scores still rise: in the last one from 55.0 to 56.8 without ELMo, and from "
-            "66.1 to 66.5 with `mini`."
+            "On SQuAD, the control has half of the gain of `mini`. Its runs end after eight "
+            "epochs, while the scores still rise: in the last one from 55.0 to 56.8 without ELMo, "
+            "and from 66.1 to 66.5 with `mini`."
         ),
         paper={
             "squad": ("81.1", "85.8", "24.9 %"),
