@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -49,4 +50,7 @@ def setup(app):
 def _convert(app, what, name, value, options, lines):
     # A `forward` without a docstring inherits that of torch, which says nothing about it.
     is_inherited = bool(lines) and lines[0].startswith("Define the computation performed")
+    # A constant has the docstring of its type, such as that of `dict`.
+    of_type = (inspect.getdoc(type(value)) or "").splitlines()
+    is_inherited |= what == "data" and lines[:1] == of_type[:1]
     lines[:] = [] if is_inherited else to_restructured_text(lines)

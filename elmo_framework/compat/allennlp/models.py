@@ -37,6 +37,8 @@ MODEL_RULES: Rules = {
     "initializer": lambda here, value: {},
     "regularizer": lambda here, value: {},
 }
+"""The rules of the keys that all models of AllenNLP have."""
+
 _TAGGER: Rules = {
     **MODEL_RULES,
     "encoder": into("encoder", encoder),
