@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_framework.bilm.context_layers import ContextLayers, ContextOutput, Direction, State
 from elmo_framework.config.types import MAX_COUNT, Count, Dim, DropoutRate, Local, NumLayers
 from elmo_framework.data.batch import grouped
+from elmo_framework.kernels.backend import no_autocast
 from elmo_framework.nn.overlapping_windows import windows
 from elmo_framework.nn.residual_layer import (
     GruLayer,
@@ -281,7 +282,7 @@ def _read_rows(
         return _read(layers, norm, inputs, mask, state)
     pieces = []
     # The precision of frozen products is explicit; an outer autocast does not apply.
-    with torch.autocast(inputs.device.type, enabled=False):
+    with no_autocast(inputs):
         for words, is_word in zip(
             torch.split(inputs, steps_at_once, dim=1),
             torch.split(mask, steps_at_once, dim=1),

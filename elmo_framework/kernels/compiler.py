@@ -27,6 +27,7 @@ from torch import Tensor
 
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import cache_root, digest, synchronize, write_text
+from elmo_framework.kernels.backend import uses_cpu_code
 
 _COMPILE = ["-O3", "-march=native", "-fopenmp", "-fPIC", "-c"]
 _LINK = ["-shared", "-fopenmp"]
@@ -35,6 +36,7 @@ _LONGEST = 20.0
 
 _INSTALL = "install gcc and the headers of the C library (Debian, Ubuntu: gcc libc6-dev)"
 _OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_CPU = torch.device("cpu")
 _SHOWN = 200
 _DIGITS = 16
 
@@ -205,8 +207,8 @@ def library(
         return loaded
 
     def load_for(*tensors: Tensor | None) -> ctypes.CDLL | None:
-        is_supported = all(
-            t.device.type == "cpu" and t.dtype == torch.float32 and t.is_contiguous()
+        is_supported = uses_cpu_code(_CPU) and all(
+            t.is_cpu and t.dtype == torch.float32 and t.is_contiguous()
             for t in tensors
             if t is not None
         )

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
 from elmo_framework.kernels.compiler import library, pointers
 
 Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
@@ -51,7 +52,7 @@ _CHUNKS = (1024, 512)
 def has_onednn(weight: Tensor) -> bool:
     """Return whether oneDNN supports products with a weight."""
     return (
-        weight.device.type == "cpu"
+        uses_cpu_code(weight)
         and weight.dtype == torch.float32
         and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
@@ -138,7 +139,7 @@ def linear(
     bias: Float[Tensor, " out"] | None = None,
 ) -> Float[Tensor, "*batch out"]:
     """Return `inputs weight^T + bias`, with gradients."""
-    if torch.is_autocast_enabled(weight.device.type) or not has_onednn(weight):
+    if autocast_dtype(weight) or not has_onednn(weight):
         return functional.linear(inputs, weight, bias)
     rows = inputs.reshape(-1, inputs.shape[-1])
     outputs: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]

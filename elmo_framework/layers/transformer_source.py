@@ -19,6 +19,7 @@ from elmo_framework.console import plural
 from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.text import TextBatch
 from elmo_framework.errors import DataError
+from elmo_framework.kernels.backend import no_autocast
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.layer_source import LayerSource
@@ -224,7 +225,7 @@ class FrozenTransformer(LayerSource):
 
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         device = text.mask.device
-        with self.lock, torch.no_grad(), torch.autocast(device.type, enabled=False):
+        with self.lock, torch.no_grad(), no_autocast(device):
             self._transformer.to(device)
             return LayerOutput(self._transformer(text), framed_mask(text.mask), {})
 

@@ -8,12 +8,13 @@ from typing import Any, final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, autocast
+from torch import Tensor
 from torch.nn import functional
 
 from elmo_framework.bilm.token_encoder import TokenEncoder
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_framework.data.text import TextBatch
+from elmo_framework.kernels.backend import no_autocast
 
 # Bounds the memory that encoding a batch of unknown words takes.
 _WORDS_AT_ONCE = 1024
@@ -69,7 +70,7 @@ class WordVectorCache:
             self._rows, missing = {}, words
         if missing:
             # What a caller asks for (bfloat16, no version counters) must not stay in the table.
-            with torch.inference_mode(False), torch.no_grad(), autocast(device.type, enabled=False):
+            with torch.inference_mode(False), torch.no_grad(), no_autocast(device):
                 self._add(missing, device)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> WordVectorCache:

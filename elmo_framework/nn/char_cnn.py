@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
 from elmo_framework.kernels.product import product
 from elmo_framework.nn.feedforward import activate
 
@@ -68,7 +69,7 @@ class CharCnn(nn.Module):
 
     def forward(self, ids: Int[Tensor, "words characters"]) -> Float[Tensor, "words filters"]:
         table = functional.pad(self.table, (0, 0, 1, 0))
-        if ids.device.type == "cpu":
+        if uses_cpu_code(ids):
             maxima = self._maxima_by_length(ids, table)
         else:  # Reading the lengths would synchronize with the device.
             maxima = self._maxima(functional.embedding(ids, table), ids.shape[1])
@@ -111,8 +112,7 @@ def window_maxima(
     On the CPU the convolution is a product of all windows with the weight, which is faster than
     PyTorch's convolution, and its backward pass visits only the windows of the maxima.
     """
-    device = inputs.device.type
-    if device != "cpu" or torch.is_autocast_enabled(device) or not len(inputs):
+    if not uses_cpu_code(inputs) or autocast_dtype(inputs) or not len(inputs):
         return functional.conv1d(inputs.transpose(1, 2), weight).amax(dim=2)
     if torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad):
         maxima: Tensor = _WindowMaxima.apply(inputs, weight)  # type: ignore[no-untyped-call]

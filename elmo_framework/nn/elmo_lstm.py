@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
 from elmo_framework.kernels.product import Precision, linear, prepared
 from elmo_framework.nn.lstm_layer import LstmState, read_layer, train_layer
 from elmo_framework.nn.packing import Packing
@@ -98,16 +99,16 @@ class ProjectedLstm(TensorPart):
         if not torch.is_grad_enabled():
             read = self._frozen or self._reader("float32")
             # The precision of the products is explicit; an outer autocast does not apply.
-            with torch.autocast(words.device.type, enabled=False):
+            with no_autocast(words):
                 return read(words.to(self.bias.dtype), sizes, start)
         gates = linear(words, self.input_weight, self.bias_of_gates())
         # In mixed precision the products have the type of the gates, but the cell state stays
         # float32; on the CPU so do the sums, as the compiled step supports only float32.
         precision: Precision = "bfloat16" if gates.dtype == torch.bfloat16 else "float32"
-        if gates.device.type == "cpu":
+        if uses_cpu_code(gates):
             gates = gates.to(self.bias.dtype)
         recurrent, projection = self.recurrent_weight, self.projection_weight
-        with torch.autocast(gates.device.type, enabled=False):
+        with no_autocast(gates):
             return train_layer(
                 gates,
                 sizes,

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from elmo_framework.kernels.backend import autocast_dtype, no_autocast
 from elmo_framework.kernels.highway_step import highway_step, highway_step_backward
 from elmo_framework.kernels.product import linear, prepared, product, rounded_up, weight_gradient
 from elmo_framework.nn.part import Gates, TensorPart
@@ -171,7 +172,7 @@ def _read(
     memory = gates.new_zeros(len(words), hidden_dim)
     hidden = gates.new_zeros(rounded_up(len(words)), hidden_dim)
     outputs = torch.empty_like(memory)
-    with torch.autocast(gates.device.type, enabled=False):
+    with no_autocast(gates):
         multiplied = prepared(weights.of_hidden)
         for now, later in steps:
             # Reading forward, rows end at a step; backward, rows begin there, with zeros as state.
@@ -195,8 +196,7 @@ class _HighwayLstmFunction(torch.autograd.Function):
         *tensors, mask, steps = arguments
         weights = _Weights(*tensors)
         outputs, saved = _read(words, weights, mask, steps)
-        is_narrow = torch.is_autocast_enabled(words.device.type)
-        ctx.type = torch.get_autocast_dtype(words.device.type) if is_narrow else words.dtype
+        ctx.type = autocast_dtype(words) or words.dtype
         ctx.steps, ctx.has_carry_bias = steps, weights.carry_bias is not None
         ctx.save_for_backward(
             words, weights.of_words, weights.of_hidden, weights.carry, mask, *saved

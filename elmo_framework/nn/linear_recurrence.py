@@ -9,6 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from elmo_framework.kernels.backend import uses_cpu_code
+
 
 def scan(
     decay: Float[Tensor, "tokens batch dim"],
@@ -45,11 +47,7 @@ def scanned(decay: Tensor, inputs: Tensor, start: Tensor) -> Tensor:
     if not len(decay):
         return inputs.clone()
     # A CPU is limited by memory, which a loop reads once; a GPU by the number of its calls.
-    return (
-        _loop(decay, inputs, start)
-        if decay.device.type == "cpu"
-        else _doubled(decay, inputs, start)
-    )
+    return _loop(decay, inputs, start) if uses_cpu_code(decay) else _doubled(decay, inputs, start)
 
 
 def _loop(decay: Tensor, inputs: Tensor, state: Tensor) -> Tensor:

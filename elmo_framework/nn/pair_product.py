@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from elmo_framework.kernels.backend import autocast_dtype
 from elmo_framework.kernels.product import product
 
 
@@ -23,7 +24,7 @@ def pair_products(
     with a weight for each vector on the left. The products of pairs are in memory only while
     gradients are computed; until then only the inputs are saved.
     """
-    if torch.is_autocast_enabled(left.device.type):
+    if autocast_dtype(left) is not None:
         products = right @ _scaled(left, weight).T
         return products.view(len(right), len(left), len(weight))
     outputs: Tensor = _PairProducts.apply(left, right, weight)  # type: ignore[no-untyped-call]

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.nn.packing import reversed_rows
 
 _MOST_GROUPS = 4
@@ -34,7 +35,7 @@ def read_rows(
         The outputs of the top layer at each word, zero at padding, and its final state in each
         direction, zero for a row without words.
     """
-    if inputs.device.type != "cpu":
+    if not uses_cpu_code(inputs):
         return _read_whole(network, inputs, mask)
     groups = _groups(mask)
     if len(groups) == 1:

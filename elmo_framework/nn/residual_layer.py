@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.kernels.backend import no_autocast
 from elmo_framework.nn.highway import Linear
 from elmo_framework.nn.linear_recurrence import scan
 from elmo_framework.nn.part import TensorPart
@@ -121,7 +122,7 @@ class GruLayer(ResidualLayer):
     ) -> tuple[Float[Tensor, "batch tokens dim"], State]:
         inputs = self.norm(words)
         # The state stays in full precision; PyTorch's GRU wants all of its inputs in one type.
-        with torch.autocast(words.device.type, enabled=False):
+        with no_autocast(words):
             inputs = inputs.to(self.output.weight.dtype)
             (start,) = state or (inputs.new_zeros(len(inputs), self.gru.hidden_size),)
             hidden, _ = self.gru(inputs, start[None].contiguous())

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
+from elmo_framework.kernels.backend import autocast_dtype
 from elmo_framework.kernels.product import product, weight_gradient
 from elmo_framework.nn.part import TensorPart
 
@@ -158,8 +159,7 @@ class _LogSumExp(torch.autograd.Function):
     def forward(
         ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, ids: Tensor
     ) -> Tensor:
-        if torch.is_autocast_enabled(inputs.device.type):
-            narrow = torch.get_autocast_dtype(inputs.device.type)
+        if narrow := autocast_dtype(inputs):
             inputs, weight = inputs.to(narrow), weight.to(narrow)
         logits = _wide(product(inputs, weight)).add_(bias)
         _ignore_hits(logits, targets, ids)

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, assert_never, final
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.nn.masking import masked_max, masked_mean
 from elmo_framework.nn.recurrent import read_rows
 
@@ -38,7 +39,7 @@ class SubwordPooling(nn.Module):
 
     def forward(self, ids: Int[Tensor, "words pieces"]) -> Float[Tensor, "words dim"]:
         mask = ids > 0
-        if ids.device.type == "cpu" and ids.numel():
+        if uses_cpu_code(ids) and ids.numel():
             # Most words are much shorter than a row. A GPU would have to wait for the length.
             longest = max(1, int(mask.sum(dim=1).max()))
             ids, mask = ids[:, :longest], mask[:, :longest]

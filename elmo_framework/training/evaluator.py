@@ -14,6 +14,7 @@ import torch
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, allowed
+from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
 from elmo_framework.metrics.metric import Table, is_of_one_type
 from elmo_framework.model.model import Model
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
@@ -92,7 +93,7 @@ class Evaluator:
         Raises:
             StopRequestedError: one of them was asked to stop.
         """
-        size = 1 if self._group.is_alone or self._device.type == "cpu" else SYNC_INTERVAL
+        size = 1 if self._group.is_alone or uses_cpu_code(self._device) else SYNC_INTERVAL
         batches, is_done = self._source.batches(), False
         while True:
             # `gather` is collective: a process with fewer batches keeps taking part in it.
@@ -180,7 +181,7 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
     """
     is_lower = precision == "bfloat16" or (precision == "auto" and _has_bfloat16(device))
     before = torch.get_float32_matmul_precision()
-    with torch.autocast(device.type, torch.bfloat16, enabled=is_lower):
+    with torch.autocast(device.type, torch.bfloat16) if is_lower else no_autocast(device):
         try:
             if is_lower and device.type == "cuda":
                 torch.set_float32_matmul_precision("high")

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.model import Model
 from elmo_framework.nn.part import TensorPart
 
@@ -63,7 +64,7 @@ def allow_sparse_gradients(
     )
     for module in model.modules():
         if isinstance(module, TensorPart):
-            module.has_sparse_gradients = takes_rows and is_alone and device.type == "cpu"
+            module.has_sparse_gradients = takes_rows and is_alone and uses_cpu_code(device)
 
 
 def clip_norm(parameters: Iterable[nn.Parameter], largest: float) -> Tensor:

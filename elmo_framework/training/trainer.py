@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from elmo_framework.data.batch import grouped, to_device
 from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, StoppedError
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback
@@ -238,7 +239,7 @@ class Trainer:
     @property
     def _should_sync(self) -> bool:
         """Whether to synchronize with the GPU and the other processes after this update."""
-        return self.device.type == "cpu" or self.progress.step % SYNC_INTERVAL == 0
+        return uses_cpu_code(self.device) or self.progress.step % SYNC_INTERVAL == 0
 
     def _check_finite(self, report: StepReport) -> None:
         """Stop at a loss or a gradient that is not finite, before anything of it is saved."""

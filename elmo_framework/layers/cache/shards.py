@@ -17,6 +17,7 @@ from elmo_framework import console
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES, LayerOutput, framed_mask
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.text import TextBatch
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
 from elmo_framework.layers.layer_source import LayerSource
 
@@ -144,7 +145,7 @@ class Shards:
         dim = self._shards[0].vectors.shape[1]
         mask = framed_mask(text.mask)
         # A copy converts as it goes; to another device the narrow numbers travel faster.
-        copy_dtype = torch.get_default_dtype() if device.type == "cpu" else dtype
+        copy_dtype = torch.get_default_dtype() if uses_cpu_code(device) else dtype
         layers = torch.zeros(self._num_layers, *mask.shape, dim, dtype=copy_dtype)
         for row, place in zip(rows, places, strict=True):
             vectors = self._vectors(int(place))

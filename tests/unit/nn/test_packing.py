@@ -30,6 +30,19 @@ def test_rows_without_words_are_packed_to_nothing() -> None:
     assert torch.equal(packing.unpack(packing.pack(torch.ones(2, 3, 4))), torch.zeros(2, 3, 4))
 
 
+def test_full_rows_are_packed_without_an_index() -> None:
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    packing = Packing.of(mask)
+    assert packing.is_full
+    assert packing.sizes == [4] * 5
+    assert torch.equal(packing.pack(ROWS), ROWS.transpose(0, 1).reshape(20, 2))
+    assert torch.equal(packing.pack(ROWS), ROWS.flatten(0, 1)[packing.positions])
+    assert torch.equal(packing.unpack(packing.pack(ROWS)), ROWS)
+    state = torch.randn(4, 3)
+    assert packing.sort(state) is packing.restore(state) is state
+    assert packing.to(torch.device("meta")) is packing
+
+
 def test_a_row_is_reversed_within_its_own_length() -> None:
     turned = reversed_rows(ROWS, MASK)
     assert torch.equal(turned[0], ROWS[0, [1, 0, 2, 3, 4]])

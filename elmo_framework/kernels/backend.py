@@ -1,0 +1,49 @@
+"""The choice between code for the CPU and code for accelerators.
+
+On the CPU, products go through oneDNN or C, and a number can be read from a tensor at any time. On
+a GPU such a read waits for all work launched before it, so its code keeps to shapes that are known
+without one. Everything that depends on the kind of device asks this module, so that tests can run
+the code for accelerators on a CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+from torch.amp.autocast_mode import is_autocast_available
+
+_is_accelerator_forced = ContextVar("is_accelerator_forced", default=False)
+
+
+def uses_cpu_code(place: Tensor | torch.device) -> bool:
+    """Return whether tensors like this one, or on this device, take the code for the CPU."""
+    device = place.device if isinstance(place, Tensor) else place
+    return device.type == "cpu" and not _is_accelerator_forced.get()
+
+
+@contextmanager
+def accelerator_code() -> Iterator[None]:
+    """Take the code for accelerators on the CPU too, inside the block."""
+    token = _is_accelerator_forced.set(True)
+    try:
+        yield
+    finally:
+        _is_accelerator_forced.reset(token)
+
+
+def autocast_dtype(place: Tensor | torch.device) -> torch.dtype | None:
+    """Return the type that autocast gives to products on a device; None where it is off."""
+    type_ = (place.device if isinstance(place, Tensor) else place).type
+    if not is_autocast_available(type_) or not torch.is_autocast_enabled(type_):
+        return None
+    return torch.get_autocast_dtype(type_)
+
+
+def no_autocast(place: Tensor | torch.device) -> AbstractContextManager[None]:
+    """Return a context in which autocast is off, on devices that have it."""
+    type_ = (place.device if isinstance(place, Tensor) else place).type
+    return torch.autocast(type_, enabled=False) if is_autocast_available(type_) else nullcontext()
