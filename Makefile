@@ -49,7 +49,8 @@ tests: install
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-fail-under=90 tests/unit
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --ignore tests/unit
 
-test-extras: install  ## tests that need zsh, fish, a browser or other interpreters; those without are skipped
+# Triton's kernels run in its interpreter there; PyTorch's builds for CUDA have Triton.
+test-extras: $(VENV)/installed-triton  ## tests that need Triton, zsh, fish, a browser or other interpreters; those without are skipped
 	$(TEST_ENVIRONMENT) $(RUN) pytest -o python_files='extra_*.py' tests/extras
 
 # A warning is an error: a link or an anchor that leads nowhere, a page that no list has.
@@ -61,6 +62,11 @@ docs: $(VENV)/installed-docs  ## build the documentation site: build/site/html/i
 $(VENV)/installed-docs: $(STAMP)
 	$(RUN) pip install --quiet --disable-pip-version-check $(PIP_ARGS) \
 		-c $(VENV)/constraints.txt -e '.[docs]'
+	touch $@
+
+$(VENV)/installed-triton: $(STAMP)
+	$(RUN) pip install --quiet --disable-pip-version-check $(PIP_ARGS) \
+		-c $(VENV)/constraints.txt triton
 	touch $@
 
 # The time of the last commit, so that the same commit gives the same bytes.

@@ -104,7 +104,7 @@ class Training:
         self._optimizer = adagrad(lr=0.2, initial_accumulator_value=1.0).create(
             self.model.parameters()
         )
-        allow_sparse_gradients(self.model, self._optimizer, self.device, is_alone=True)
+        allow_sparse_gradients(self.model, self._optimizer, is_alone=True)
         self.loss = float("nan")
 
     def update(self) -> Phases:

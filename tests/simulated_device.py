@@ -11,15 +11,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 from unittest.mock import patch
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 DEVICE = torch.device("meta")
+_Arguments: TypeAlias = Sequence[Any]
+_Keywords: TypeAlias = Mapping[str, Any]
 _PACKAGE = Path(__file__).parents[1] / "elmo_framework"
 
 _WAITING = {
@@ -38,6 +42,9 @@ _WITHOUT_WORK = {
 }
 """Operations that launch nothing: views, and memory without content."""
 
+_MIXING = {"_to_copy", "copy_", "_pack_padded_sequence", "_pack_padded_sequence_backward"}
+"""Operations that take tensors of the CPU too."""
+
 
 class Call(NamedTuple):
     """An operation on the device.
@@ -45,7 +52,8 @@ class Call(NamedTuple):
     Attributes:
         name: of the operation.
         tensors: shape and type of its inputs and outputs.
-        place: the innermost line of the package, `file:line`; of a backward pass, that of its call.
+        place: the innermost function of the package, `file:function`; of a backward pass that
+            PyTorch has derived, the one that starts it.
     """
 
     name: str
@@ -82,9 +90,16 @@ class DeviceTensor(Tensor):
     def __repr__(self, *, tensor_contents: object = None) -> str:
         return f"DeviceTensor({tuple(self.shape)}, {self.dtype})"
 
+    def tolist(self) -> Any:
+        return self.cpu().tolist()
+
     @classmethod
     def __torch_dispatch__(
-        cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        cls,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         raise RuntimeError(f"{func} on the simulated device outside of `simulated_device`")
 
@@ -109,7 +124,11 @@ class Calls(TorchDispatchMode):
             each.clear()
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         kwargs = dict(kwargs or {})
         inputs = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, Tensor)]
@@ -118,17 +137,21 @@ class Calls(TorchDispatchMode):
         if not (is_target or on_device):
             return func(*args, **kwargs)
         name = func.overloadpacket.__name__
-        is_copy = name in ("_to_copy", "copy_", "_copy_from")
-        if not is_copy:
+        if name not in _MIXING:
             _refuse_mixture(name, [each for each in inputs if not isinstance(each, DeviceTensor)])
         is_to_cpu = name == "_to_copy" and "device" in kwargs and not is_target and kwargs["device"]
         is_to_cpu = is_to_cpu or (name == "copy_" and not isinstance(args[0], DeviceTensor))
         if is_target:
             kwargs["device"] = torch.device("cpu")
         outputs = func(*tree_map(_content, args), **tree_map(_content, kwargs))
+        if torch.Tag.inplace_view in func.tags:
+            with no_dispatch():  # changes the shape of the wrapper too
+                func(*args, **kwargs)
         self._record(name, inputs, outputs, is_to_cpu=bool(is_to_cpu), is_from_cpu=not on_device)
         if name == "_local_scalar_dense" or is_to_cpu:
             return outputs
+        if name == "_pack_padded_sequence":
+            return DeviceTensor(outputs[0]), outputs[1]  # the sizes of the steps stay on the CPU
         wrappers = {id(each.content): each for each in on_device}
         return tree_map(lambda leaf: _wrapped(leaf, wrappers), outputs)
 
@@ -148,11 +171,29 @@ class Calls(TorchDispatchMode):
             self.calls.append(call)
 
 
+class _Creation(TorchFunctionMode):
+    """Copies from lists to the device as from tensors: PyTorch would drop their numbers."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: _Arguments = (), kwargs: _Keywords | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if func not in (torch.tensor, torch.as_tensor) or kwargs.get("device") is None:
+            return func(*args, **kwargs)
+        device = kwargs.pop("device")
+        return func(*args, **kwargs).to(device)
+
+
 @contextmanager
 def simulated_device() -> Iterator[Calls]:
     """Make tensors on the device `meta` real inside the block, and record its calls."""
-    fused = "torch.optim.optimizer._get_fused_kernels_supported_devices"
-    with patch(fused, lambda: ["cpu", DEVICE.type]), Calls() as calls:
+    devices = lambda: ["cpu", DEVICE.type]  # noqa: E731
+    with (
+        patch("torch.optim.optimizer._get_fused_kernels_supported_devices", devices),
+        patch("torch.nn.utils.clip_grad._has_foreach_support", return_value=True),
+        Calls() as calls,
+        _Creation(),
+    ):
         yield calls
 
 
@@ -182,6 +223,6 @@ def _place() -> str:
     while frame is not None:
         path = Path(frame.f_code.co_filename)
         if _PACKAGE in path.parents:
-            return f"{path.relative_to(_PACKAGE)}:{frame.f_lineno}"
+            return f"{path.relative_to(_PACKAGE)}:{frame.f_code.co_qualname}"
         frame = frame.f_back  # type: ignore[assignment]
     return "?"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -14,14 +15,29 @@ BatchT = TypeVar("BatchT")
 ItemT = TypeVar("ItemT")
 
 
+class Movable(ABC):
+    """A batch that moves itself to a device, for example by one copy for all of its tensors."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to(self, device: torch.device) -> Self:
+        """Return the batch on a device."""
+
+
 def to_device(batch: BatchT, device: torch.device) -> BatchT:
-    """Return the batch on a device: tensors in dataclasses, mappings and tuples of tensors."""
+    """Return the batch on a device: tensors in dataclasses, mappings and tuples of tensors.
+
+    A `Movable` moves itself.
+    """
     return cast(BatchT, _moved(batch, device))
 
 
 def _moved(value: Any, device: torch.device) -> Any:
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=True)
+    if isinstance(value, Movable):
+        return value.to(device)
     if is_dataclass(value) and not isinstance(value, type):
         items = {field.name: getattr(value, field.name) for field in fields(value)}
         moved = {name: _moved(item, device) for name, item in items.items()}

@@ -1,4 +1,4 @@
-"""Pointwise part of a highway LSTM's step, compiled from `highway_step.c` or in PyTorch."""
+"""Pointwise part of a highway LSTM's step: from `highway_step.c`, by Triton, or in PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.kernels.compiler import library, pointers
+from elmo_framework.kernels.operators import operator
 
 _library = library(
     Path(__file__).with_suffix(".c"),
@@ -35,7 +37,7 @@ def highway_step(
 
     Args:
         sums: "rows gates": the recurrent part of the sums of i, j, f, o and, with a highway, t;
-            overwritten.
+            may be overwritten.
         gates: "rows gates": the rest of the sums; replaced by the activations.
         carried: "rows hidden": W_k x; None without a highway.
         mask: "all_rows hidden": factor of h for the next step; None for 1.
@@ -45,20 +47,15 @@ def highway_step(
         hidden: "next_rows hidden": receives mask * h.
     """
     tensors = sums, gates, carried, mask, before, output, memory, hidden
+    if not uses_cpu_code(before):
+        _step(*tensors)
+        return
     functions = _library(*tensors)
     if functions is not None:
         rows, size = output.shape
         functions.highway_step(rows, len(hidden), size, *pointers(*tensors))
         return
-    i, j, f, o, *t = (sums + gates).chunk(gates.shape[1] // before.shape[1], dim=1)
-    i, j, f, o, t = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid(), [gate.sigmoid() for gate in t]
-    after = f * before + i * j
-    torch.cat([i, j, f, o, *t], dim=1, out=gates)
-    h = o * after.tanh()
-    output.copy_(h if carried is None else torch.lerp(carried, h, t[0]))
-    num_next = len(hidden)
-    memory.copy_(after[:num_next])
-    hidden.copy_(output[:num_next] if mask is None else output[:num_next] * mask[:num_next])
+    _plain_step(*tensors)
 
 
 def highway_step_backward(
@@ -88,11 +85,49 @@ def highway_step_backward(
         of_carried: receives the gradient of `carried`.
     """
     tensors = gates, carried, mask, before, of_hidden, of_output, of_memory, of_sums, of_carried
+    if not uses_cpu_code(before):
+        _step_backward(*tensors)
+        return
     functions = _library(*tensors)
     if functions is not None:
         rows, size = of_output.shape
         functions.highway_step_backward(rows, len(of_hidden), size, *pointers(*tensors))
         return
+    _plain_step_backward(*tensors)
+
+
+def _plain_step(
+    sums: Tensor,
+    gates: Tensor,
+    carried: Tensor | None,
+    mask: Tensor | None,
+    before: Tensor,
+    output: Tensor,
+    memory: Tensor,
+    hidden: Tensor,
+) -> None:
+    i, j, f, o, *t = (sums + gates).chunk(gates.shape[1] // before.shape[1], dim=1)
+    i, j, f, o, t = i.sigmoid(), j.tanh(), f.sigmoid(), o.sigmoid(), [gate.sigmoid() for gate in t]
+    after = f * before + i * j
+    torch.cat([i, j, f, o, *t], dim=1, out=gates)
+    h = o * after.tanh()
+    output.copy_(h if carried is None else torch.lerp(carried, h, t[0]))
+    num_next = len(hidden)
+    memory.copy_(after[:num_next])
+    hidden.copy_(output[:num_next] if mask is None else output[:num_next] * mask[:num_next])
+
+
+def _plain_step_backward(
+    gates: Tensor,
+    carried: Tensor | None,
+    mask: Tensor | None,
+    before: Tensor,
+    of_hidden: Tensor,
+    of_output: Tensor,
+    of_memory: Tensor,
+    of_sums: Tensor,
+    of_carried: Tensor | None,
+) -> None:
     num_next = len(of_hidden)
     of_output[:num_next] += of_hidden if mask is None else of_hidden * mask[:num_next]
     i, j, f, o, *t = gates.chunk(gates.shape[1] // before.shape[1], dim=1)
@@ -111,3 +146,16 @@ def highway_step_backward(
     ]
     of_memory.copy_(inner * f)
     torch.cat([*parts, *of_transform], dim=1, out=of_sums)
+
+
+_step = operator(
+    "highway_step(Tensor sums, Tensor(a!) gates, Tensor? carried, Tensor? mask, Tensor before,"
+    " Tensor(b!) output, Tensor(c!) memory, Tensor(d!) hidden) -> ()",
+    _plain_step,
+)
+_step_backward = operator(
+    "highway_step_backward(Tensor gates, Tensor? carried, Tensor? mask, Tensor before,"
+    " Tensor of_hidden, Tensor(a!) of_output, Tensor(b!) of_memory, Tensor(c!) of_sums,"
+    " Tensor(d!)? of_carried) -> ()",
+    _plain_step_backward,
+)

@@ -153,6 +153,14 @@ def product(rows: Tensor, weight: Tensor) -> Tensor:
     return rows @ weight.T
 
 
+def product_into(out: Tensor, rows: Tensor, weight: Tensor) -> None:
+    """Write `rows weight^T` into a tensor, without gradients."""
+    if uses_cpu_code(out) or rows.dtype != out.dtype:
+        out.copy_(product(rows, weight))
+    else:
+        torch.mm(rows, weight.T, out=out)
+
+
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

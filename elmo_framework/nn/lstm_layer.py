@@ -13,8 +13,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmo_framework.kernels.lstm_step import step, step_backward
-from elmo_framework.kernels.product import Precision, Product, prepared, product, weight_gradient
+from elmo_framework.kernels.lstm_step import clipped_gradient, step, step_backward
+from elmo_framework.kernels.product import (
+    Precision,
+    Product,
+    prepared,
+    product,
+    product_into,
+    weight_gradient,
+)
 
 # Bounds the memory of the gates, whatever the length of the rows.
 _WORDS_AT_ONCE = 512
@@ -142,7 +149,7 @@ class _Layer(torch.autograd.Function):
             memory, cell_output = step(
                 activations, inputs, before.memory, cell_clip=cell_clip, keep=True
             )
-            hidden = cell_output = cell_output.to(gates.dtype)
+            hidden = cell_output
             if project is not None:
                 hidden = _clamped(project(cell_output), projection_clip)
             ctx.steps.append((*before, activations, memory, cell_output, hidden))
@@ -158,6 +165,7 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         recurrent_weight, projection_weight = ctx.saved_tensors
         cell_clip, projection_clip = ctx.clips
+        projection_clip = None if projection_weight is None else projection_clip
         type_ = torch.bfloat16 if ctx.precision == "bfloat16" else of_outputs.dtype
         narrow_recurrent = recurrent_weight.to(type_)
         narrow_projection = None if projection_weight is None else projection_weight.to(type_)
@@ -169,9 +177,7 @@ class _Layer(torch.autograd.Function):
             _, before, activations, after, _, hidden = tensors
             of_output, sums, projected = of_step
             rows = len(of_output)
-            torch.add(of_output, of_hidden[:rows], out=projected)
-            if projection_weight is not None and projection_clip is not None:
-                projected.masked_fill_(hidden.abs() >= projection_clip, 0)
+            clipped_gradient(of_output, of_hidden[:rows], hidden, projection_clip, projected)
             of_cell = projected
             if narrow_projection is not None:
                 of_cell = _back(projected, narrow_projection)
@@ -184,7 +190,7 @@ class _Layer(torch.autograd.Function):
                 cell_clip=cell_clip,
                 of_sums=sums,
             )
-            of_hidden[:rows] = _back(sums, narrow_recurrent)
+            product_into(of_hidden[:rows], sums.to(type_), narrow_recurrent.T)
         of_weight = _of_weight(of_sums, _column(ctx.steps, 0, of_outputs), type_)
         of_projection = (
             None

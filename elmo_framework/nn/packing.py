@@ -33,9 +33,14 @@ class Packing:
 
     @classmethod
     def of(cls, mask: Bool[Tensor, "batch tokens"]) -> Packing:
-        """Compute the layout from a mask; padding follows the words of a row."""
+        """Compute the layout from a mask; padding follows the words of a row.
+
+        A mask on an accelerator is waited for, once.
+        """
+        if not mask.is_cpu:
+            return cls.of(mask.cpu()).to(mask.device)
         num_rows, num_tokens = mask.shape
-        if mask.is_cpu and mask.numel() and mask.all():
+        if mask.numel() and mask.all():
             order, steps = torch.arange(num_rows), torch.arange(num_tokens)
             positions = (order * num_tokens + steps[:, None]).flatten()
             return cls(order, positions, [num_rows] * num_tokens, num_tokens, is_full=True)

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.nn.packing import reversed_rows
@@ -35,24 +34,11 @@ def read_rows(
         The outputs of the top layer at each word, zero at padding, and its final state in each
         direction, zero for a row without words.
     """
-    if not uses_cpu_code(inputs):
-        return _read_whole(network, inputs, mask)
-    groups = _groups(mask)
+    # An accelerator would wait for the lengths, and the steps of short rows cost it no time.
+    groups = _groups(mask) if uses_cpu_code(inputs) else [mask]
     if len(groups) == 1:
         return _read_layers(network, inputs, mask)
     return _read_groups(network, inputs, mask, groups)
-
-
-def _read_whole(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    # Packing rejects rows without words: they are read as one word and set to zero below.
-    lengths = mask.sum(dim=1).clamp(min=1).cpu()
-    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-    read, state = network(packed)
-    outputs, _ = pad_packed_sequence(read, batch_first=True, total_length=inputs.shape[1])
-    hidden = state[0] if isinstance(state, tuple) else state  # layers*directions batch hidden_size
-    top = hidden[-2:] if network.bidirectional else hidden[-1:]
-    last = top.transpose(0, 1).flatten(start_dim=1)
-    return outputs * mask[:, :, None], last * mask.any(dim=1, keepdim=True)
 
 
 def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]]:

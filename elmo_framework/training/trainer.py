@@ -78,7 +78,7 @@ class Trainer:
     def __post_init__(self) -> None:
         self.progress = TrainingState()
         is_alone = self.group.is_alone
-        allow_sparse_gradients(self.model, self.optimizer, self.device, is_alone=is_alone)
+        allow_sparse_gradients(self.model, self.optimizer, is_alone=is_alone)
         self._trainable: nn.Module = self.group.trainable(self.model)
         self._parameters = [each for each in self.model.parameters() if each.requires_grad]
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
@@ -193,7 +193,10 @@ class Trainer:
         """Update the parameters; return the norm of the gradients before clipping."""
         freeze_lower_groups(self.optimizer, self.options.unfreezing, self.progress.epochs)
         largest = self.options.grad_norm or math.inf
-        gradient_norm = clip_norm(self._parameters, largest)
+        clips_values = self.options.grad_clipping is not None
+        gradient_norm = clip_norm(
+            self._parameters, largest, None if clips_values else self.optimizer
+        )
         if self.options.grad_clipping is not None:
             clip_values(self._parameters, self.options.grad_clipping)
         self.optimizer.step()

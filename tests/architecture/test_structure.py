@@ -126,7 +126,8 @@ def test_every_module_is_imported_without_extras() -> None:
     modules = [
         str(path.relative_to(ROOT).with_suffix("")).replace("/", ".")
         for path in FILES
-        if path.name != "__main__.py"
+        # Triton is part of PyTorch's builds for CUDA, and `kernels.operators` knows if it is there.
+        if path.name not in ("__main__.py", "triton_kernels.py")
     ]
     code = (
         "import importlib, sys\n"

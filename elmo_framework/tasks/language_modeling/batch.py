@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -14,9 +14,13 @@ from torch import Tensor
 
 from elmo_framework.console import plural
 from elmo_framework.corpus.vocabulary_file import UNKNOWN_WORD
+from elmo_framework.data.batch import Movable
 from elmo_framework.data.text import Indexer
 from elmo_framework.errors import BuildError
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
+
+_DISTINCT_STEP = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +30,19 @@ class Window:
     Attributes:
         words: indices into the distinct words of the batch.
         targets: the id in the softmax of the word that follows it.
+        is_word: true at words, not at padding; on the device of the words.
         lengths: number of words of each row, without padding. Not a tensor, as the packing of a
             batch depends on it, and reading it from a GPU would synchronize.
     """
 
     words: Int[Tensor, "rows steps"]
     targets: Int[Tensor, "rows steps"]
+    is_word: Bool[Tensor, "rows steps"]
     lengths: NDArray[np.int64]
 
     @property
     def mask(self) -> Bool[Tensor, "rows steps"]:
-        """True at words, not at padding; on the CPU, whatever the device of the words."""
+        """As `is_word`, but on the CPU, whatever the device of the words."""
         steps = np.arange(self.words.shape[1])
         return torch.from_numpy(steps < self.lengths[:, None])
 
@@ -62,12 +68,16 @@ class CharacterTable:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowBatch:
+class WindowBatch(Movable):
     """One window in each direction; row i continues row i of the previous batch.
+
+    On accelerators `distinct` is padded by repetition to a multiple of 256, so that few shapes
+    occur: for each new one, cuDNN looks for an algorithm, and a recorded update cannot be replayed.
 
     Attributes:
         table: the characters of all words of the text.
         distinct: the distinct words of the two windows.
+        num_distinct: their number; on accelerators some words of `distinct` repeat.
         forward: read from left to right.
         backward: read from right to left.
         num_tokens: the words of one direction, without padding.
@@ -76,6 +86,7 @@ class WindowBatch:
 
     table: CharacterTable
     distinct: Int[Tensor, " distinct"]
+    num_distinct: int
     forward: Window
     backward: Window
     num_tokens: int
@@ -84,6 +95,30 @@ class WindowBatch:
     @property
     def characters(self) -> Int[Tensor, "distinct characters"]:
         return self.table.of(self.distinct)
+
+    def to(self, device: torch.device) -> WindowBatch:
+        """Return the batch on a device; to an accelerator one copy moves all of it."""
+        if uses_cpu_code(device):
+            return self
+        windows = self.forward, self.backward
+        parts = [tensor for each in windows for tensor in (each.words, each.targets, each.is_word)]
+        padding = self.distinct[:1].expand(-self.num_distinct % _DISTINCT_STEP)
+        numbers = torch.cat([part.flatten().int() for part in (*parts, self.distinct, padding)])
+        pinned = numbers.pin_memory() if device.type == "cuda" else numbers
+        return self.unpacked(pinned.to(device, non_blocking=True))
+
+    def unpacked(self, numbers: Int[Tensor, " numbers"]) -> WindowBatch:
+        """Return the batch of the numbers that `to` has copied."""
+        shape = self.forward.words.shape
+        size = shape.numel()
+        sizes = [*[size] * 6, len(numbers) - 6 * size]
+        *parts, distinct = torch.split(numbers.long(), sizes)
+        words, targets, is_word = ([part.view(shape) for part in parts[at::3]] for at in range(3))
+        forward, backward = (
+            replace(window, words=words[at], targets=targets[at], is_word=is_word[at].bool())
+            for at, window in enumerate((self.forward, self.backward))
+        )
+        return replace(self, distinct=distinct, forward=forward, backward=backward)
 
 
 class WordWindow(NamedTuple):
@@ -152,6 +187,7 @@ class WordTables:
         return WindowBatch(
             table=self.characters,
             distinct=torch.from_numpy(distinct),
+            num_distinct=len(distinct),
             forward=self._window(forward, places[0]),
             backward=self._window(backward, places[1]),
             num_tokens=num_tokens,
@@ -162,5 +198,6 @@ class WordTables:
         return Window(
             words=torch.from_numpy(places),
             targets=torch.from_numpy(self.targets[window.targets]),
+            is_word=torch.from_numpy(window.mask),
             lengths=window.mask.sum(1),
         )

@@ -113,8 +113,7 @@ class BiLanguageModel(LanguageModel):
             self._top(direction, window, vectors)
             for direction, window in zip(_DIRECTIONS, windows, strict=True)
         ]
-        mask = torch.stack([window.mask.flatten() for window in windows])
-        mask = mask.to(vectors.device, non_blocking=True)
+        mask = torch.stack([window.is_word.flatten() for window in windows])
         losses = self.softmax(
             torch.stack([top.flatten(0, 1) for top in tops]),
             torch.stack([window.targets.flatten() for window in windows]),
@@ -195,7 +194,7 @@ class BiLanguageModel(LanguageModel):
 
 def _word_counts(window: Window) -> dict[str, float]:
     """Count the targets that are words, and those among them that the softmax does not know."""
-    targets = window.targets[window.mask.to(window.targets.device)]
+    targets = window.targets[window.is_word]
     is_word = targets != SPECIAL_WORDS.index(END_SENTENCE)
     is_unknown = targets == SPECIAL_WORDS.index(UNKNOWN_WORD)
     return {"words": float(is_word.sum()), "unknown_words": float(is_unknown.sum())}

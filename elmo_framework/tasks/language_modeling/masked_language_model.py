@@ -121,7 +121,7 @@ class MaskedLanguageModel(LanguageModel):
         self._mask_rate, self.dropout = mask_rate, nn.Dropout(dropout)
 
     def forward(self, batch: WindowBatch) -> MaskedOutput:
-        vectors = self.bilm.token_encoder(batch.characters)
+        vectors = self.bilm.token_encoder(batch.characters)[: batch.num_distinct]
         rows = rows_of(batch)
         is_predicted, inputs = self._hidden(rows, vectors)
         layers = self.bilm.context_layers.read(inputs, rows.mask, direction="forward").layers
@@ -194,4 +194,4 @@ def _read(window: Window) -> Rows:
     """Return a window in its reading order; the word of a step is the target of the one before."""
     first = torch.full_like(window.targets[:, :1], _UNKNOWN_TARGET)
     targets = torch.cat([first, window.targets[:, :-1]], dim=1)
-    return Rows(window.words, targets, window.mask.to(window.words.device))
+    return Rows(window.words, targets, window.is_word)

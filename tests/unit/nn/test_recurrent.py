@@ -1,8 +1,11 @@
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn import recurrent as recurrent_module
 from elmo_framework.nn.recurrent import read_rows
 
@@ -10,10 +13,11 @@ LENGTHS = (2, 4, 0, 1)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
 
 
-@pytest.fixture(params=[read_rows, recurrent_module._read_whole], ids=["padded", "packed"])
+@pytest.fixture(params=[nullcontext, accelerator_code], ids=["cpu", "accelerator"])
 def read(request):
-    """Both implementations: that of the CPU and that of other devices."""
-    return request.param
+    """Both ways: rows in groups of similar length, and all rows at once."""
+    with request.param():
+        yield read_rows
 
 
 def random_inputs() -> torch.Tensor:

@@ -160,7 +160,8 @@ def _disturbed(batch: WindowBatch) -> WindowBatch:
 
     def disturbed(window: Window) -> Window:
         words = torch.where(window.mask, window.words, len(batch.distinct) - 1)
-        return Window(words, torch.where(window.mask, window.targets, 3), window.lengths)
+        targets = torch.where(window.mask, window.targets, 3)
+        return replace(window, words=words, targets=targets)
 
     return replace(batch, forward=disturbed(batch.forward), backward=disturbed(batch.backward))
 
@@ -179,7 +180,10 @@ def test_a_batch_equals_its_rows_one_by_one() -> None:
 
 def _only_row(batch: WindowBatch, row: int) -> WindowBatch:
     def only(window: Window) -> Window:
-        return Window(window.words[[row]], window.targets[[row]], window.lengths[[row]])
+        return Window(
+            *(tensor[[row]] for tensor in (window.words, window.targets, window.is_word)),
+            lengths=window.lengths[[row]],
+        )
 
     return replace(batch, forward=only(batch.forward), backward=only(batch.backward))
 

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_framework.data.batch import to_device
 from elmo_framework.data.data_loader import BucketDataLoader, Rank, SourceContext
 from elmo_framework.errors import BuildError, DataError, RunError
+from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.tasks.language_modeling.batch import (
     CharacterTable,
     Window,
@@ -374,5 +376,32 @@ def test_characters_are_gathered_on_the_device_of_words() -> None:
 
 def test_the_mask_follows_from_the_lengths_of_the_rows() -> None:
     ids = torch.zeros(2, 3, dtype=torch.long)
-    window = Window(ids, ids, np.array([1, 3]))
+    window = Window(ids, ids, ids == 0, np.array([1, 3]))
     assert window.mask.tolist() == [[True, False, False], [True, True, True]]
+
+
+def test_an_accelerator_gets_a_batch_by_one_copy() -> None:
+    batch = next(Toy(["a b c d e", "f", "g h"]).source(1, 4).batches())
+    with accelerator_code():
+        moved = to_device(batch, torch.device("cpu"))
+    assert to_device(batch, torch.device("cpu")) is batch
+    assert len(moved.distinct) == 256
+    assert moved.num_distinct == batch.num_distinct == len(batch.distinct)
+    assert torch.equal(moved.distinct[: batch.num_distinct], batch.distinct)
+    assert set(moved.distinct.tolist()) == set(batch.distinct.tolist())
+    for window, expected in ((moved.forward, batch.forward), (moved.backward, batch.backward)):
+        assert torch.equal(window.words, expected.words)
+        assert torch.equal(window.targets, expected.targets)
+        assert torch.equal(window.is_word, expected.is_word)
+        assert torch.equal(window.mask, expected.mask)
+    storages = {tensor.untyped_storage().data_ptr() for tensor in (moved.distinct, window.words)}
+    assert len(storages) == 1
+
+
+def test_padding_of_an_evaluation_is_no_word_on_an_accelerator() -> None:
+    *_, batch = Toy(["a b c d e", "f", "g h"]).source(2, 4, is_training=False).batches()
+    with accelerator_code():
+        moved = batch.to(torch.device("cpu"))
+    assert not batch.forward.is_word.all()
+    assert moved.forward.is_word.dtype == torch.bool
+    assert torch.equal(moved.forward.is_word, batch.forward.mask)
