@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from typing import Any, Protocol, Self, TypeVar, cast
@@ -15,20 +15,34 @@ BatchT = TypeVar("BatchT")
 ItemT = TypeVar("ItemT")
 
 
-class Movable(ABC):
-    """A batch that moves itself to a device, for example by one copy for all of its tensors."""
+class StaticBatch(ABC):
+    """A batch that one copy moves to an accelerator, so that an update with it can be recorded.
+
+    Attributes:
+        numbers: on an accelerator, what all tensors of the batch are made of; None on the CPU.
+    """
 
     __slots__ = ()
+    numbers: Tensor | None
 
     @abstractmethod
     def to(self, device: torch.device) -> Self:
         """Return the batch on a device."""
 
+    @abstractmethod
+    def unpacked(self, numbers: Tensor) -> Self:
+        """Return the batch of other `numbers`, of the same form."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Hashable | None:
+        """Equal for batches with which an update launches the same operations; None if unknown."""
+
 
 def to_device(batch: BatchT, device: torch.device) -> BatchT:
     """Return the batch on a device: tensors in dataclasses, mappings and tuples of tensors.
 
-    A `Movable` moves itself.
+    A `StaticBatch` moves itself.
     """
     return cast(BatchT, _moved(batch, device))
 
@@ -36,7 +50,7 @@ def to_device(batch: BatchT, device: torch.device) -> BatchT:
 def _moved(value: Any, device: torch.device) -> Any:
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=True)
-    if isinstance(value, Movable):
+    if isinstance(value, StaticBatch):
         return value.to(device)
     if is_dataclass(value) and not isinstance(value, type):
         items = {field.name: getattr(value, field.name) for field in fields(value)}

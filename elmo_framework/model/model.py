@@ -54,12 +54,15 @@ class Model(nn.Module, Registrable, ABC, Generic[BatchT]):
         learns_without_gradients: whether the model learns by changing its buffers in `forward`, in
             training mode, instead of by gradients. Such a model has nothing to optimize, and reads
             the training data once, in one process.
+        has_static_steps: whether training steps on batches of the same form launch the same
+            operations on a GPU and wait for none, so that they can be recorded.
     """
 
     class_attributes = ("task",)
 
     task: Task[Any, Any]
     learns_without_gradients: ClassVar[bool] = False
+    has_static_steps: ClassVar[bool] = False
     _penalties: Penalties = ()
     _lock: ClassVar = threading.RLock()  # of the class, as no instance with one can be pickled
 

@@ -60,7 +60,10 @@ class RowAdagrad(torch.optim.Adagrad):
         squares = self.state[parameter]["sum"]
         squares.index_add_(0, rows, values * values)
         change = values / squares.index_select(0, rows).sqrt_().add_(group["eps"])
-        parameter.index_add_(0, rows, change, alpha=-group["lr"])
+        if isinstance(group["lr"], Tensor):  # of a recorded update
+            parameter.index_add_(0, rows, change * -group["lr"])
+        else:
+            parameter.index_add_(0, rows, change, alpha=-group["lr"])
 
 
 def allow_sparse_gradients(

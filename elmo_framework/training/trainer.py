@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 
-from elmo_framework.data.batch import grouped, to_device
+from elmo_framework.data.batch import grouped
 from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.kernels.backend import uses_cpu_code
@@ -20,21 +18,16 @@ from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
-from elmo_framework.training.evaluator import Evaluator, autocast, require_score
+from elmo_framework.training.cuda_graph import RecordedUpdate
+from elmo_framework.training.evaluator import Evaluator, require_score
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
-from elmo_framework.training.memory import memory_errors
 from elmo_framework.training.moving_average import AveragedWeights
 from elmo_framework.training.options import GradientDescent, Interval
-from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup, local_gradients
+from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup
 from elmo_framework.training.schedule import ScheduleState
 from elmo_framework.training.seeds import generator_states, load_generator_states
-from elmo_framework.training.sparse_gradients import (
-    allow_sparse_gradients,
-    clip_norm,
-    clip_values,
-)
 from elmo_framework.training.state import StepReport, TrainingState
-from elmo_framework.training.unfreezing import freeze_lower_groups
+from elmo_framework.training.update import Update, UpdateResult
 
 _ADVICE = "try a smaller learning rate or grad_norm"
 _OUT_OF_PATIENCE = "early stopping: patience exhausted"
@@ -52,8 +45,7 @@ class TrainingResult:
 class Trainer:
     """Trains a model.
 
-    Constructing a Trainer is a collective operation: every rank must do it. It also enables sparse
-    gradients in the model where they are faster.
+    Constructing a Trainer is a collective operation: every rank must do it.
 
     Args:
         options: the `trainer` block of the config.
@@ -64,6 +56,9 @@ class Trainer:
         average: the moving average of the weights.
         group: the processes that train together.
         device: the device of the model.
+
+    Attributes:
+        update: computes an update.
     """
 
     options: GradientDescent
@@ -77,10 +72,10 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.progress = TrainingState()
-        is_alone = self.group.is_alone
-        allow_sparse_gradients(self.model, self.optimizer, is_alone=is_alone)
-        self._trainable: nn.Module = self.group.trainable(self.model)
-        self._parameters = [each for each in self.model.parameters() if each.requires_grad]
+        self.update = Update(
+            *(self.options, self.model, self.optimizer, self.average, self.group, self.device)
+        )
+        self._update = RecordedUpdate(self.update)
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
         self._evaluated_at = self._saved_at = self._update_began = 0.0
@@ -152,57 +147,18 @@ class Trainer:
                 self.source.batches(), self.options.num_gradient_accumulation_steps
             ):
                 self._set_rates()
-                loss, penalty = self._accumulate_gradients(batches)
-                gradient_norm = self._update()
+                result = self._update(batches, self.progress)
                 self.progress = self.progress.after_step(
                     seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
                 )
                 self._end_reason = self._limit_reached()
-                report = self._report(batches, loss, penalty, gradient_norm)
+                report = self._report(batches, result)
                 self._update_began = self.progress.seconds
                 yield report
                 if self._is_out_of_patience():  # since the evaluation after this update
                     self._end_reason = _OUT_OF_PATIENCE
                 if self._end_reason is not None:
                     return
-
-    def _accumulate_gradients(self, batches: Sequence[Any]) -> tuple[Tensor, Tensor | None]:
-        """Backpropagate the mean loss of some batches; return it and the penalty added to it."""
-        losses, penalty = [], None
-        for index, batch in enumerate(batches):
-            is_last = index == len(batches) - 1
-            with (
-                nullcontext() if is_last else local_gradients(self._trainable),
-                memory_errors(batch, step=self.progress.step + 1),
-            ):
-                loss, penalty = self._loss(to_device(batch, self.device)), self.model.penalty()
-                total = loss if penalty is None else loss + penalty
-                if not self.model.learns_without_gradients:
-                    torch.autograd.backward(total / len(batches))
-            losses.append(loss.detach())
-        return torch.stack(losses).mean(), None if penalty is None else penalty.detach()
-
-    def _loss(self, batch: Any) -> Tensor:
-        with autocast(self.device, self.options.precision):
-            loss: Tensor | None = self._trainable(batch).loss
-        if loss is None:
-            raise RunError("the training data has no labels, so the loss cannot be computed")
-        return loss
-
-    def _update(self) -> Tensor:
-        """Update the parameters; return the norm of the gradients before clipping."""
-        freeze_lower_groups(self.optimizer, self.options.unfreezing, self.progress.epochs)
-        largest = self.options.grad_norm or math.inf
-        clips_values = self.options.grad_clipping is not None
-        gradient_norm = clip_norm(
-            self._parameters, largest, None if clips_values else self.optimizer
-        )
-        if self.options.grad_clipping is not None:
-            clip_values(self._parameters, self.options.grad_clipping)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.average.update()
-        return gradient_norm
 
     def _set_rates(self) -> None:
         progress, num_steps = self.progress, self.num_steps
@@ -218,22 +174,20 @@ class Trainer:
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * multiplier
 
-    def _report(
-        self, batches: Sequence[Any], loss: Tensor, penalty: Tensor | None, gradient_norm: Tensor
-    ) -> StepReport:
+    def _report(self, batches: Sequence[Any], result: UpdateResult) -> StepReport:
         is_epoch_end = self.source.is_at_epoch_end
         report = StepReport(
             step=self.progress.step,
             epoch=self.progress.epochs - is_epoch_end,
             is_epoch_end=is_epoch_end,
-            loss=loss,
-            gradient_norm=gradient_norm,
+            loss=result.loss,
+            gradient_norm=result.gradient_norm,
             learning_rate=self.optimizer.param_groups[0]["lr"],
             num_tokens=self.group.rank.world_size * sum(batch.num_tokens for batch in batches),
             seconds=self.progress.seconds,
             update_seconds=self.progress.seconds - self._update_began,
             title=batches[-1].title,
-            penalty=penalty,
+            penalty=result.penalty,
         )
         if self._should_sync:
             self._check_finite(report)

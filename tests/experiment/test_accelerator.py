@@ -176,6 +176,6 @@ def _gradients(precision: str, factor: float, bias: float) -> list[Tensor]:
                     weight.data *= factor
                 module.bias.data += bias
         seed_everything(2)
-        trainer._accumulate_gradients([next(trainer.source.batches())])
+        trainer.update.backpropagate([next(trainer.source.batches())], trainer.progress)
     gradients = [parameter.grad for parameter in trainer.model.parameters()]
     return [each.to_dense() for each in gradients if each is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from elmo_framework.console import plural
 from elmo_framework.corpus.vocabulary_file import UNKNOWN_WORD
-from elmo_framework.data.batch import Movable
+from elmo_framework.data.batch import StaticBatch
 from elmo_framework.data.text import Indexer
 from elmo_framework.errors import BuildError
 from elmo_framework.kernels.backend import uses_cpu_code
@@ -68,7 +68,7 @@ class CharacterTable:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowBatch(Movable):
+class WindowBatch(StaticBatch):
     """One window in each direction; row i continues row i of the previous batch.
 
     On accelerators `distinct` is padded by repetition to a multiple of 256, so that few shapes
@@ -82,6 +82,7 @@ class WindowBatch(Movable):
         backward: read from right to left.
         num_tokens: the words of one direction, without padding.
         title: the name of this batch in messages.
+        numbers: on an accelerator, what all other tensors of the batch are made of.
     """
 
     table: CharacterTable
@@ -91,6 +92,16 @@ class WindowBatch(Movable):
     backward: Window
     num_tokens: int
     title: str
+    numbers: Int[Tensor, " numbers"] | None = None
+
+    @property
+    def form(self) -> Hashable | None:
+        """Equal for batches of the same shapes; None where rows have padding or on the CPU."""
+        num_steps = self.forward.words.shape[1]
+        is_full = all((each.lengths == num_steps).all() for each in (self.forward, self.backward))
+        if self.numbers is None or not is_full:
+            return None
+        return len(self.numbers), *self.forward.words.shape
 
     @property
     def characters(self) -> Int[Tensor, "distinct characters"]:
@@ -118,7 +129,7 @@ class WindowBatch(Movable):
             replace(window, words=words[at], targets=targets[at], is_word=is_word[at].bool())
             for at, window in enumerate((self.forward, self.backward))
         )
-        return replace(self, distinct=distinct, forward=forward, backward=backward)
+        return replace(self, distinct=distinct, forward=forward, backward=backward, numbers=numbers)
 
 
 class WordWindow(NamedTuple):

@@ -78,6 +78,8 @@ class BiLanguageModel(LanguageModel):
         weights_follow: whether all of it will be loaded from a run, and not be trained.
     """
 
+    has_static_steps = True
+
     def __init__(
         self,
         *,

@@ -26,6 +26,7 @@ from elmo_framework.training.callback import Callback
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
 from elmo_framework.training.process_group import process_group
 from elmo_framework.training.state import StepReport, TrainingState
+from elmo_framework.training.update import UpdateResult
 from tests.two_processes import in_two_processes
 from tests.unit.training.toy import Toy
 
@@ -338,7 +339,8 @@ def test_a_nan_score_with_a_finite_loss_blames_the_metric(
 
 def test_non_finite_gradient_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Toy(tmp_path)
-    monkeypatch.setattr(toy.trainer, "_update", lambda: torch.tensor(float("inf")))
+    result = UpdateResult(torch.zeros(()), torch.tensor(float("inf")), None)
+    monkeypatch.setattr(toy.trainer, "_update", lambda *_: result)
     with pytest.raises(RunError, match="the gradient norm is inf at step 1 "):
         toy.run()
 

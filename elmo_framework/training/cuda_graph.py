@@ -1,0 +1,168 @@
+"""Updates recorded as a CUDA graph: the GPU repeats one without a launch from Python.
+
+An update of a biLM launches thousands of small operations, each of which takes the CPU longer than
+the GPU. A graph is launched as a whole. Its operations read and write the same memory each time, so
+all that differs between updates is copied there first: the batch, the carried state and the
+learning rates.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol, TypeAlias, final
+
+import torch
+
+from elmo_framework.data.batch import StaticBatch
+from elmo_framework.training.sparse_gradients import RowAdagrad
+from elmo_framework.training.state import TrainingState
+from elmo_framework.training.update import Update, UpdateResult
+
+_LOG = logging.getLogger(__name__)
+
+_NUM_FIRST = 3
+"""Updates before the recording, in which libraries choose algorithms and allocate memory."""
+
+
+class Recording(Protocol):
+    """A recorded function.
+
+    Attributes:
+        outputs: the tensors that each replay overwrites.
+    """
+
+    outputs: UpdateResult
+
+    def replay(self) -> None:
+        """Repeat the operations on the same memory."""
+
+
+_Record: TypeAlias = Callable[[Callable[[], UpdateResult]], Recording]
+
+
+@final
+class _CudaGraph:
+    def __init__(self, function: Callable[[], UpdateResult]) -> None:
+        self._graph = torch.cuda.CUDAGraph()
+        # Other threads, such as the one that writes checkpoints, may use the device meanwhile.
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+            self.outputs = function()
+
+    def replay(self) -> None:
+        self._graph.replay()
+
+
+@final
+class RecordedUpdate:
+    """An update that is recorded where that is possible, and otherwise computed as usual.
+
+    Args:
+        update: computes it.
+        record: records a function without computing it; None for a CUDA graph on a GPU.
+    """
+
+    def __init__(
+        self,
+        update: Update,
+        record: Callable[[Callable[[], UpdateResult]], Recording] | None = None,
+    ) -> None:
+        if record is None and update.device.type == "cuda":
+            record = _CudaGraph
+        self._update, self._record = update, record if _is_recordable(update) else None
+        self._num_seen: dict[Hashable, int] = {}
+        self._recordings: dict[Hashable, _RecordedBatch] = {}
+
+    def __call__(self, batches: Sequence[Any], progress: TrainingState) -> UpdateResult:
+        """Update the parameters; see `Update`."""
+        first = batches[0]
+        if self._record is None or not isinstance(first, StaticBatch):
+            return self._update(batches, progress)
+        batch = first.to(self._update.device)
+        form = batch.form
+        if form is None:
+            return self._update([batch], progress)
+        recorded = self._recordings.get(form) or self._recorded(form, batch, progress)
+        return self._update([batch], progress) if recorded is None else recorded(batch)
+
+    def _recorded(
+        self, form: Hashable, batch: StaticBatch, progress: TrainingState
+    ) -> _RecordedBatch | None:
+        self._num_seen[form] = self._num_seen.get(form, 0) + 1
+        if self._num_seen[form] <= _NUM_FIRST:
+            return None
+        assert self._record is not None
+        state = self._update.model.carried_state()
+        try:
+            recorded = _RecordedBatch(self._update, batch, progress, self._record)
+        except RuntimeError as error:
+            reason = str(error).partition("\n")[0]
+            _LOG.warning("updates are not recorded as a CUDA graph, which is slower: %s", reason)
+            self._update.optimizer.zero_grad(set_to_none=True)
+            self._update.model.load_carried_state(state)
+            self._record = None
+            return None
+        self._recordings[form] = recorded
+        return recorded
+
+
+def _is_recordable(update: Update) -> bool:
+    """Return whether updates launch the same operations as long as batches have the same form."""
+    options, optimizer = update.options, update.optimizer
+    return (
+        update.model.has_static_steps
+        and update.group.is_alone
+        and options.num_gradient_accumulation_steps == 1
+        and options.unfreezing is None
+        and isinstance(optimizer, RowAdagrad)
+        and optimizer.takes_scale
+    )
+
+
+class _RecordedBatch:
+    """A recorded update for batches of one form."""
+
+    def __init__(
+        self,
+        update: Update,
+        batch: StaticBatch,
+        progress: TrainingState,
+        record: _Record,
+    ) -> None:
+        assert batch.numbers is not None
+        self._model, self._groups = update.model, update.optimizer.param_groups
+        self._numbers = batch.numbers.clone()
+        self._rates = [torch.empty((), device=update.device) for _ in self._groups]
+        self._state = {k: value.clone() for k, value in self._model.carried_state().items()}
+
+        def repeated() -> UpdateResult:
+            self._model.load_carried_state(self._state)
+            result = update([batch.unpacked(self._numbers)], progress)
+            for name, value in self._model.carried_state().items():
+                self._state[name].copy_(value)
+            return result
+
+        rates = [group["lr"] for group in self._groups]
+        for group, rate in zip(self._groups, self._rates, strict=True):
+            group["lr"] = rate
+        try:
+            self._recording = record(repeated)
+        finally:
+            for group, number in zip(self._groups, rates, strict=True):
+                group["lr"] = number
+        self._model.load_carried_state(self._state)
+
+    def __call__(self, batch: StaticBatch) -> UpdateResult:
+        assert batch.numbers is not None
+        self._numbers.copy_(batch.numbers)
+        for group, rate in zip(self._groups, self._rates, strict=True):
+            rate.fill_(group["lr"])
+        for name, value in self._model.carried_state().items():
+            if value is not self._state[name]:  # since an update of another form, or a resumption
+                self._state[name].copy_(value)
+        self._model.load_carried_state(self._state)
+        self._recording.replay()
+        loss, gradient_norm, penalty = self._recording.outputs
+        return UpdateResult(
+            loss.clone(), gradient_norm.clone(), None if penalty is None else penalty.clone()
+        )

@@ -1,0 +1,151 @@
+"""Updates that a GPU would repeat as a CUDA graph, repeated by a function on a simulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_framework.training.cuda_graph import RecordedUpdate
+from elmo_framework.training.trainer import Trainer
+from elmo_framework.training.update import UpdateResult
+from tests.experiment import test_accelerator as accelerator
+from tests.experiment import test_tagging_configs as tagging
+from tests.experiment.test_accelerator import CPU, trainer_of
+from tests.simulated_device import DEVICE, simulated_device
+
+CHANGING = {
+    "model.state_reset_rate": 0.3,
+    "trainer.learning_rate_scheduler": {"type": "exponential", "gamma": 0.5},
+    "trainer.moving_average": {"decay": 0.9},
+}
+"""What differs between updates besides the batch."""
+
+
+def bilm_trainer(device: torch.device, changes: Mapping[str, Any] | None = None) -> Trainer:
+    return accelerator.bilm_trainer(device, {"data_loader.unroll_steps": 3, **(changes or {})})
+
+
+class Recorder:
+    """Stands in for CUDA graphs: a recording computes nothing until it is replayed.
+
+    Attributes:
+        num_recorded: functions.
+        num_replays: of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.num_recorded = self.num_replays = 0
+
+    def __call__(self, function: Callable[[], UpdateResult]) -> Recorder.Recording:
+        self.num_recorded += 1
+        return Recorder.Recording(self, function)
+
+    class Recording:
+        outputs: UpdateResult
+
+        def __init__(self, recorder: Recorder, function: Callable[[], UpdateResult]) -> None:
+            self._recorder, self._function = recorder, function
+
+        def replay(self) -> None:
+            self._recorder.num_replays += 1
+            outputs = self._function()
+            if not hasattr(self, "outputs"):
+                self.outputs = outputs
+            for own, other in zip(self.outputs, outputs, strict=True):
+                if own is not None:
+                    own.copy_(other)
+
+
+def trained(trainer: Trainer, num_steps: int) -> tuple[list[float], Mapping[str, Tensor]]:
+    """Return the losses of some updates, and the weights and their averages after them."""
+    losses = []
+    for report in islice(trainer.steps(), num_steps):
+        losses.append(report.loss)
+        if report.step == 7:  # an evaluation starts from other states and returns to these
+            with trainer.model.fresh_state():
+                assert not trainer.model.carried_state()
+    weights = {**trainer.model.state_dict(), **trainer.model.carried_state()}
+    averages = {f"average of {name}": each for name, each in trainer.average.state_dict().items()}
+    cpu = {name: each.cpu() for name, each in {**weights, **averages}.items()}
+    return [float(loss.cpu()) for loss in losses], cpu
+
+
+def recording(trainer: Trainer, record: Callable[..., Any]) -> Trainer:
+    trainer._update = RecordedUpdate(trainer.update, record)
+    return trainer
+
+
+@pytest.mark.parametrize("changes", [{}, CHANGING], ids=["constant", "changing"])
+def test_replays_equal_updates(changes: Mapping[str, Any]) -> None:
+    recorder = Recorder()
+    with simulated_device():
+        losses, weights = trained(bilm_trainer(DEVICE, changes), 10)
+        replayed, others = trained(recording(bilm_trainer(DEVICE, changes), recorder), 10)
+    assert (recorder.num_recorded, recorder.num_replays) == (1, 7)
+    assert replayed == losses
+    for name, expected in weights.items():
+        assert torch.equal(others[name], expected), name
+
+
+def test_an_update_of_another_form_is_computed_between_replays() -> None:
+    recorder, results = Recorder(), []
+    with simulated_device():
+        for record in (None, recorder):
+            trainer = bilm_trainer(DEVICE)
+            if record is not None:
+                recording(trainer, record)
+            steps = trainer.steps()
+            list(islice(steps, 6))
+            batch = next(trainer.source.batches())
+            batch.forward.lengths[:] -= 1  # the end of each row is padding
+            trainer._update([batch], trainer.progress)
+            list(islice(steps, 2))
+            weights = trainer.model.state_dict()
+            results.append({name: each.cpu() for name, each in weights.items()})
+    assert recorder.num_replays == 5
+    for name, expected in results[0].items():
+        assert torch.equal(results[1][name], expected), name
+
+
+def test_without_a_recording_training_continues_as_usual(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(_: Callable[[], UpdateResult]) -> Any:
+        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    with simulated_device():
+        losses, _ = trained(bilm_trainer(DEVICE), 6)
+        others, _ = trained(recording(bilm_trainer(DEVICE), fail), 6)
+    assert others == losses
+    assert caplog.text.count("not recorded as a CUDA graph, which is slower: operation not") == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trainer.num_gradient_accumulation_steps": 2},
+        {"trainer.optimizer": {"type": "adam"}},
+        {"trainer.unfreezing": {}},
+    ],
+    ids=["accumulation", "another optimizer", "unfreezing"],
+)
+def test_some_updates_are_never_recorded(changes: Mapping[str, Any]) -> None:
+    recorder = Recorder()
+    with simulated_device():
+        trained(recording(bilm_trainer(DEVICE, changes), recorder), 6)
+    assert recorder.num_recorded == 0
+
+
+def test_updates_of_heads_and_on_the_cpu_are_not_recorded() -> None:
+    recorder = Recorder()
+    for trainer in (
+        bilm_trainer(CPU),
+        trainer_of("experiments/ner/baseline.jsonnet", tagging.SMALL, CPU),
+    ):
+        list(islice(recording(trainer, recorder).steps(), 5))
+    assert recorder.num_recorded == 0
