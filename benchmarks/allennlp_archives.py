@@ -39,6 +39,28 @@ def _feedforward(input_dim: int) -> dict[str, Any]:
 
 
 _BOTH = 2 * _HIDDEN
+_CHARACTERS = {"type": "character_encoding", "embedding": {"embedding_dim": 6}}
+_BYTES = {"byte_encoding": "utf-8", "start_tokens": [259], "end_tokens": [260]}
+
+
+def _spelled(indexer: dict[str, Any], embedder: dict[str, Any]) -> Any:
+    """Return file, reader and options of a tagger that reads characters."""
+    characters = {"type": "characters", "min_padding_length": 4, **indexer}
+    return (
+        "ner.txt",
+        {"type": "conll2003", "token_indexers": {**_INDEXERS, "token_characters": characters}},
+        {
+            "type": "simple_tagger",
+            "text_field_embedder": {
+                "token_embedders": {**_EMBEDDERS, "token_characters": {**_CHARACTERS, **embedder}}
+            },
+            "encoder": _encoder(_WORDS + 8),
+        },
+    )
+
+
+_INDEXERS = {"tokens": {"type": "single_id"}}
+_EMBEDDERS = {"tokens": {"type": "embedding", "embedding_dim": _WORDS}}
 _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "crf_tagger": (
         "ner.txt",
@@ -49,6 +71,30 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         "ner.txt",
         {"type": "conll2003"},
         {"encoder": {**_encoder(_WORDS), "type": "gru", "num_layers": 2}},
+    ),
+    "characters": _spelled(
+        {},
+        {
+            "embedding": {"embedding_dim": 6, "vocab_namespace": "token_characters"},
+            "encoder": {
+                "type": "cnn",
+                "embedding_dim": 6,
+                "num_filters": 4,
+                "ngram_filter_sizes": [2, 4],
+            },
+        },
+    ),
+    "bytes": _spelled(
+        {"character_tokenizer": _BYTES},
+        {
+            "embedding": {"embedding_dim": 6, "num_embeddings": 262},
+            "encoder": {
+                "type": "lstm",
+                "input_size": 6,
+                "hidden_size": 4,
+                "bidirectional": True,
+            },
+        },
     ),
     "srl": (
         "srl.gold_conll",
@@ -182,11 +228,14 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
     from allennlp.models.archival import archive_model
 
     file, reader, options = _MODELS[name]
-    words = {"tokens": {"type": "embedding", "embedding_dim": _WORDS}}
     config = {
-        "dataset_reader": {**reader, "token_indexers": {"tokens": {"type": "single_id"}}},
+        "dataset_reader": {"token_indexers": _INDEXERS, **reader},
         "train_data_path": file,
-        "model": {"type": name, "text_field_embedder": {"token_embedders": words}, **options},
+        "model": {
+            "type": name,
+            "text_field_embedder": {"token_embedders": _EMBEDDERS},
+            **options,
+        },
         "data_loader": {"batch_size": 4, "shuffle": True},
         "trainer": {"optimizer": "adam", "num_epochs": 1},
     }

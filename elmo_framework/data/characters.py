@@ -12,6 +12,7 @@ from jaxtyping import Int64
 from numpy.typing import NDArray
 
 from elmo_framework.data.text import Indexer, SubwordIndexer
+from elmo_framework.data.vocabulary import Vocabulary
 
 BEGIN_SENTENCE, END_SENTENCE = "<S>", "</S>"
 """The words that mark the boundaries of a sentence, wherever they occur."""
@@ -110,4 +111,29 @@ class ByteIndexer(Indexer):
         rows = np.zeros((len(words), 2 + max(map(len, spelled), default=0)), dtype=np.int64)
         for row, spelling in zip(rows, spelled, strict=True):
             row[: len(spelling) + 2] = [_BEGIN, *(byte + 1 for byte in spelling), _END]
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterIndexer(Indexer):
+    """Converts each word to the ids of its characters, without marks at its ends.
+
+    Attributes:
+        vocabulary: of characters; 0 is padding.
+        max_characters: maximum number of ids of a word; longer ones are truncated.
+    """
+
+    vocabulary: Vocabulary
+    max_characters: int
+
+    @property
+    def key(self) -> str:
+        return f"characters:max_characters={self.max_characters}"
+
+    def ids(self, words: Sequence[str]) -> Int64[np.ndarray, "tokens characters"]:
+        """Return the ids, as wide as the longest word."""
+        spelled = [self.vocabulary.ids(word[: self.max_characters]) for word in words]
+        rows = np.zeros((len(words), max([1, *map(len, spelled)])), dtype=np.int64)
+        for row, spelling in zip(rows, spelled, strict=True):
+            row[: len(spelling)] = spelling
         return rows

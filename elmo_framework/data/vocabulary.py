@@ -94,6 +94,14 @@ class Vocabularies:
         words = [word for word, count in self.counted(name).items() if count >= min_count]
         return Vocabulary([PADDING, UNKNOWN, *words], name=name, unknown=UNKNOWN)
 
+    def characters(self) -> Vocabulary:
+        """Return the characters with an unknown item; id 0 is padding.
+
+        They are those of the counted words, unless they were counted themselves.
+        """
+        counted = self.counted("characters") or count_characters(self.counted("words"))
+        return Vocabularies({"characters": Counter(counted)}).words("characters")
+
     def labels(self, name: str = "labels") -> Vocabulary:
         """Return the labels, without padding and unknown item."""
         if name not in self._labels:
@@ -124,6 +132,15 @@ class Vocabularies:
         if not directory.is_dir():
             raise DataError("folder of vocabularies not found", path=directory)
         return cls({path.stem: _read(path) for path in sorted(directory.glob("*.jsonl"))})
+
+
+def count_characters(words: Mapping[str, int]) -> Counter[str]:
+    """Count the characters of counted words."""
+    counted: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word:
+            counted[character] += count
+    return counted
 
 
 def _by_frequency(counted: Mapping[str, int]) -> dict[str, int]:

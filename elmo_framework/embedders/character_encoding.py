@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, final
+from typing import Annotated, Literal, TypeAlias, final
 
 import torch
 from annotated_types import Ge, Le
@@ -11,11 +11,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from elmo_framework.config.types import MAX_WIDTH, Dim, DropoutRate, Lazy
-from elmo_framework.data.characters import NUM_BYTE_IDS, ByteIndexer
+from elmo_framework.config.types import MAX_WIDTH, Dim, DropoutRate, Injected, Lazy
+from elmo_framework.data.characters import NUM_BYTE_IDS, ByteIndexer, CharacterIndexer
 from elmo_framework.data.text import TextBatch
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.encoders.pooler import Pooler
+
+Characters: TypeAlias = Literal["bytes", "vocabulary"]
 
 
 @dataclass(frozen=True)
@@ -32,26 +35,36 @@ class CharacterEmbeddingOptions:
 @final
 @TokenEmbedder.register("character_encoding")
 class CharacterEncodingTokenEmbedder(TokenEmbedder):
-    """Pools the vectors of a word's characters: its UTF-8 bytes, a begin and an end mark.
+    """Pools the vectors of a word's characters.
 
     Args:
         embedding: the vectors of the characters.
         encoder: encodes them as one vector, such as `cnn`.
+        vocabularies: counted in the training data.
+        characters: what the characters are: the UTF-8 bytes of a word between two marks, or those
+            counted in the training data, in which all others share one vector.
         dropout: the share of values dropped from the vector of each word.
-        max_characters_per_token: how many bytes of a word are read, with its two marks.
+        max_characters_per_token: how many characters of a word are read, with the marks of bytes.
     """
 
     def __init__(
         self,
         embedding: CharacterEmbeddingOptions,
         encoder: Lazy[Pooler],
+        vocabularies: Injected[Vocabularies],
+        characters: Characters = "bytes",
         dropout: DropoutRate = 0.0,
         max_characters_per_token: Annotated[int, Ge(3), Le(MAX_WIDTH)] = 50,
     ) -> None:
         super().__init__()
-        self.indexer = ByteIndexer(max_characters_per_token)
+        self.indexer: ByteIndexer | CharacterIndexer = ByteIndexer(max_characters_per_token)
+        num_ids = NUM_BYTE_IDS
+        if characters == "vocabulary":
+            vocabulary = vocabularies.characters()
+            self.indexer = CharacterIndexer(vocabulary, max_characters_per_token)
+            num_ids = len(vocabulary)
         self.indexers = [self.indexer]
-        self.embedding = nn.Embedding(NUM_BYTE_IDS, embedding.embedding_dim, padding_idx=0)
+        self.embedding = nn.Embedding(num_ids, embedding.embedding_dim, padding_idx=0)
         self.encoder = encoder.build(input_dim=embedding.embedding_dim)
         self.output_dim = self.encoder.output_dim
         self.dropout = dropout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, TypeAlias, final
+from typing import Annotated, Literal, TypeAlias, final
 
 import torch
 from annotated_types import Len
@@ -20,6 +20,7 @@ from elmo_framework.nn.feedforward import Activation, activate
 from elmo_framework.nn.masking import masked_max, masked_mean, masked_sum
 
 Pooled: TypeAlias = Float[Tensor, "batch output_dim"]
+ShortSequences: TypeAlias = Literal["pad", "zero"]
 
 
 class Pooler(Part, Registrable, ABC):
@@ -114,12 +115,12 @@ class SelfAttentivePooler(Pooler):
 class CnnPooler(Pooler):
     """Convolves filters of several widths over a sequence, then takes the maximum of each.
 
-    A sequence shorter than a filter is padded with zeros to the filter's width.
-
     Args:
         num_filters: number of filters of each width.
         ngram_filter_sizes: the widths of the filters, in words.
         conv_layer_activation: activation after the convolution.
+        short_sequences: of a sequence shorter than a filter: `pad` pads it with zeros to the width
+            of the filter; `zero` makes the result of the filter 0, as AllenNLP does.
         output_dim: output dimension of a final linear layer; null for no such layer, so that
             the output has `num_filters` dimensions for each width.
     """
@@ -131,10 +132,12 @@ class CnnPooler(Pooler):
         ngram_filter_sizes: Annotated[tuple[Width, ...], Len(1, MAX_LAYERS)] = (2, 3, 4, 5),
         conv_layer_activation: Activation = "relu",
         output_dim: Dim | None = None,
+        short_sequences: ShortSequences = "pad",
         embedding_dim: int | None = None,
     ) -> None:
         super().__init__()
         require_size("embedding_dim", embedding_dim, inferred=input_dim)
+        self.min_windows = 1 if short_sequences == "pad" else 0
         self.activation: Activation = conv_layer_activation
         self.convolutions = nn.ModuleList(
             nn.Conv1d(input_dim, num_filters, kernel_size=width) for width in ngram_filter_sizes
@@ -157,7 +160,7 @@ class CnnPooler(Pooler):
         width = convolution.kernel_size[0]
         padded = F.pad(inputs.transpose(1, 2), (0, max(0, width - inputs.shape[1])))
         values = activate(convolution(padded), self.activation).transpose(1, 2)
-        # Windows without padding count; the first one always does, if there is a vector.
-        num_windows = (mask.sum(dim=1) - width + 1).clamp(min=1) * mask.any(dim=1)
+        # Windows without padding count; with `pad` the first always does, if there is a vector.
+        num_windows = (mask.sum(dim=1) - width + 1).clamp(min=self.min_windows) * mask.any(dim=1)
         windows = torch.arange(values.shape[1], device=mask.device)
         return masked_max(values, windows < num_windows[:, None])

@@ -229,7 +229,8 @@ def _strange_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     model, options = (experiment.arguments.get(key) for key in ("model", "vocabulary"))
     if not isinstance(model, Lazy) or not isinstance(options, VocabularyOptions):
         return
-    counted = component_class(model.factory).task.count([])
+    counted = {*component_class(model.factory).task.count([])}
+    counted |= {"characters"} if "words" in counted else set()
     for key, limits in (
         ("min_count", options.min_count),
         ("max_vocab_size", options.max_vocab_size),

@@ -21,7 +21,7 @@ from elmo_framework.data.formats.text_files import require_nonempty
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.subsample import split_by_unit, subsample
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies, count_characters
 from elmo_framework.model.model import Model
 from elmo_framework.model.task import HeadTask, Task
 from elmo_framework.training.options import GradientDescent
@@ -34,7 +34,7 @@ class VocabularyOptions:
     """Which of the counted items the vocabularies hold, by the name of the vocabulary.
 
     Attributes:
-        min_count: the minimum count of an item.
+        min_count: the minimum count of an item; `characters` are those of the words.
         max_vocab_size: the number of most frequent items to keep.
         directory: the `vocabulary` folder of an earlier run, whose counts are added.
         words_file: a vocabulary file of bilm-tf, whose words and their order replace those counted;
@@ -45,6 +45,11 @@ class VocabularyOptions:
     max_vocab_size: Annotated[dict[str, Count], Default({})]
     directory: ExistingPath | None = None
     words_file: TextPath | None = None
+
+    @property
+    def limits(self) -> set[str]:
+        """The names of the vocabularies that are limited."""
+        return {*self.min_count, *self.max_vocab_size}
 
     def limited(self, name: str, counted: Counter[str]) -> Counter[str]:
         """Return the items of a vocabulary that are kept, the most frequent first."""
@@ -212,6 +217,9 @@ class Experiment(Registrable):
                 counts.setdefault(name, Counter()).update(earlier.counted(name))
         if options.words_file is not None:
             counts["words"] = as_counts(read_vocabulary_file(options.words_file))
+        if "words" in counts and options.limits & {"words", "characters"}:
+            # Later they would be those of the words that are left.
+            counts.setdefault("characters", count_characters(counts["words"]))
         return Vocabularies(
             {name: options.limited(name, counted) for name, counted in counts.items()}
         )

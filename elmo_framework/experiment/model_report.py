@@ -163,6 +163,7 @@ def _widths(model: nn.Module) -> Iterator[Width]:
 
 
 ASSUMED_WORDS, ASSUMED_LABELS = 10_000, 21
+_ASSUMED_SIZES = {"words": ASSUMED_WORDS, "characters": 100}
 
 
 class AssumedVocabularies(Vocabularies):
@@ -181,9 +182,9 @@ class AssumedVocabularies(Vocabularies):
 
     def counted(self, name: str) -> Mapping[str, int]:
         """Return words, or labels that are well-formed tags; all of them frequent."""
-        size = self._sizes.setdefault(name, ASSUMED_WORDS if name == "words" else ASSUMED_LABELS)
+        size = self._sizes.setdefault(name, _ASSUMED_SIZES.get(name, ASSUMED_LABELS))
         tags = ["O", *(f"{mark}-X{index}" for index in range(size // 2) for mark in "BI")]
-        items = (f"w{index}" for index in range(size)) if name == "words" else tags
+        items = (f"w{index}" for index in range(size)) if name in _ASSUMED_SIZES else tags
         return dict.fromkeys(items, 1_000_000)
 
 

@@ -120,7 +120,9 @@ def _cnn(pooler: CnnPooler, graph: Graph, inputs: Value, mask: Value) -> Value:
         values = activate(graph, values, pooler.activation)
         values = graph.add("Transpose", values, perm=[0, 2, 1])
         fewer = graph.add("Sub", lengths, graph.integers(width - 1))
-        num_windows = graph.add("Min", graph.add("Max", fewer, graph.integers(1)), lengths)
+        num_windows = graph.add(
+            "Min", graph.add("Max", fewer, graph.integers(pooler.min_windows)), lengths
+        )
         steps = _range(graph, graph.add("Shape", values, start=1, end=2))
         is_window = graph.add("Less", steps, num_windows)
         largest.append(masked_max(graph, values, is_window))

@@ -25,7 +25,7 @@ from elmo_framework.bilm.layer_mix import (
     SingleLayerMix,
 )
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
-from elmo_framework.data.characters import ElmoCharacterIndexer
+from elmo_framework.data.characters import ByteIndexer, ElmoCharacterIndexer
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
@@ -170,6 +170,8 @@ _NUM_SPECIAL = 2
 @embed.register
 def _characters(embedder: CharacterEncodingTokenEmbedder, words: Words) -> Value:
     graph = words.graph
+    if not isinstance(embedder.indexer, ByteIndexer):
+        raise unsupported(embedder.indexer)
     description = {"kind": "bytes", "max_characters": embedder.indexer.max_characters}
     ids = words.table("bytes", description, ["bytes"])
     inputs = graph.add("Gather", graph.table(embedder.embedding.weight), ids)

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from elmo_framework import components
 from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.compat.allennlp.character_tables import character_items, fitted_tables
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.tensors import UnknownWeightsError, translated_weights
 from elmo_framework.compat.allennlp.translate import translate_allennlp
@@ -285,6 +286,8 @@ def _require_same_bilm(archive: AllenNlpArchive, weights: Path) -> None:
 def _vocabularies(archive: AllenNlpArchive) -> Vocabularies:
     """Return vocabularies with the items in the order of the archive, most frequent first."""
     items = {"words": archive.vocabulary.get("tokens", [])[1:]}  # without unknown words
+    if characters := character_items(archive.config, archive.vocabulary):
+        items["characters"] = characters
     if "labels" in archive.vocabulary:
         items["labels"] = archive.vocabulary["labels"]
         items["beginnings"] = [tag for tag in items["labels"] if tag.startswith(_BEGINNINGS)]
@@ -301,7 +304,8 @@ def _weights(archive: AllenNlpArchive, config: Config, model: Model[Any]) -> dic
     has_input_elmo = isinstance(theirs, dict) and theirs.get("use_input_elmo") is True
     pairs = names(config.raw["model"], has_input_elmo=has_input_elmo)
     try:
-        weights = translated_weights(pairs, archive.weights, dict(model.named_parameters()))
+        tables = fitted_tables(archive.config, archive.vocabulary, archive.weights)
+        weights = translated_weights(pairs, tables, dict(model.named_parameters()))
     except UnknownWeightsError as error:
         raise DataError(str(error), path=archive.path) from error
     return model.state_dict() | weights

@@ -9,6 +9,7 @@ from elmo_framework.bilm.files.published import PUBLISHED, file_place
 from elmo_framework.compat.allennlp.layers import pooler
 from elmo_framework.compat.allennlp.rules import (
     NO_ADDED_WORDS,
+    Indexer,
     Member,
     Place,
     Rules,
@@ -20,6 +21,7 @@ from elmo_framework.compat.allennlp.rules import (
     only,
     unsupported,
 )
+from elmo_framework.config.types import MAX_WIDTH
 from elmo_framework.errors import allowed, shown
 
 _PADDING = dropped("padding has no effect here")
@@ -28,20 +30,31 @@ _COMMON: Rules = {
     "start_tokens": NO_ADDED_WORDS,
     "end_tokens": NO_ADDED_WORDS,
 }
-_NAMESPACE = dropped("characters need no vocabulary here")
+_NAMESPACE = dropped("characters have one vocabulary")
 
 
 def _character_tokenizer(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate a tokenizer of words: bytes have a mark at both ends here, characters have none."""
     values = {"type": value} if isinstance(value, str) else value
-    marks = dropped("words have marks at both ends here")
+    is_bytes = isinstance(values, dict) and values.get("byte_encoding") is not None
     rules: Rules = {
         "type": only("character"),
-        "byte_encoding": only("utf-8"),
+        "byte_encoding": only("utf-8", reason="becomes characters: 'bytes', of the embedder"),
         "lowercase_characters": only(False),
-        "start_tokens": marks,
-        "end_tokens": marks,
+        **dict.fromkeys(("start_tokens", "end_tokens"), _mark if is_bytes else NO_ADDED_WORDS),
     }
     block(here, values, rules, "CharacterTokenizer")
+    if is_bytes and not (values.get("start_tokens") and values.get("end_tokens")):
+        here.note("differs", "bytes have a mark at both ends of a word here")
+    return {"characters": "bytes" if is_bytes else "vocabulary"}
+
+
+def _mark(here: Place, value: Any) -> Mapping[str, Any]:
+    match value:
+        case [] | [int()]:
+            here.note("dropped", "bytes have a mark at both ends of a word here")
+        case _:
+            here.problem(f"expected the id of one mark, not {shown(value)}")
     return {}
 
 
@@ -64,10 +77,7 @@ INDEXERS: dict[str, Member] = {
             "character_tokenizer": _character_tokenizer,
             "min_padding_length": _PADDING,
         },
-        differs=(
-            "characters are the 262 of ELMo, bytes and marks of both ends of a word, not a "
-            "vocabulary counted in the data",
-        ),
+        implied={"characters": "vocabulary"},
     ),
     "elmo_characters": Member(
         "elmo_characters",
@@ -112,7 +122,9 @@ def token_indexers(here: Place, value: Any) -> Mapping[str, Any]:
         lowercase = read.get("lowercase_tokens", False)
         if not isinstance(lowercase, bool):
             place.at("lowercase_tokens").problem(f"expected true or false, not {shown(lowercase)}")
-        elif indexers.setdefault(name, (read["type"], lowercase)) != (read["type"], lowercase):
+            continue
+        indexer = Indexer(read["type"], lowercase, read.get("characters"))
+        if indexers.setdefault(name, indexer) != indexer:
             place.problem("differs from the indexer of the same name in the other reader")
         if lowercase:
             place.at("lowercase_tokens").note("becomes", "lowercase, of the embedder")
@@ -123,7 +135,7 @@ def token_indexers(here: Place, value: Any) -> Mapping[str, Any]:
 def _embedding_of_characters(here: Place, value: Any) -> Mapping[str, Any]:
     rules: Rules = {
         "embedding_dim": kept,
-        "num_embeddings": dropped("the characters are the 262 of ELMo"),
+        "num_embeddings": dropped("it follows from the characters"),
         "vocab_namespace": _NAMESPACE,
         "padding_index": only(0),
         "trainable": only(True),
@@ -302,18 +314,36 @@ def _embedder(here: Place, value: Any, readers: Mapping[str, str]) -> dict[str, 
     if ours is None:
         return None
     name = readers.get(here.key, here.key)
-    indexer, lowercase = here.context.indexers.get(name, (None, False))
-    if indexer not in _FITTING[ours["type"]]:
+    indexer = here.context.indexers.get(name, Indexer("missing"))
+    if indexer.kind not in _FITTING[ours["type"]]:
         needed = " or ".join(sorted(_FITTING[ours["type"]]))
         here.problem(
-            f"reads the token indexer {name!r}, which is {indexer or 'missing'}; it needs {needed}"
+            f"reads the token indexer {name!r}, which is {indexer.kind}; it needs {needed}"
         )
-    values = value if isinstance(value, dict) else {}
     if ours["type"] == "elmo_token_embedder":
-        return elmo(here, values, ours)
-    if lowercase:
+        return elmo(here, value if isinstance(value, dict) else {}, ours)
+    return _with_indexer(here, indexer, ours)
+
+
+def _with_indexer(here: Place, indexer: Indexer, ours: dict[str, Any]) -> dict[str, Any]:
+    """Add what is a matter of the indexer in AllenNLP."""
+    if ours["type"] == "character_encoding":
+        return _of_characters(here, indexer, ours)
+    if indexer.lowercase:
         ours["lowercase"] = True
     if "pretrained_file" in ours:
         here.note("added", "max_unseen_words: 0; AllenNLP has vectors for words of the data only")
         ours["max_unseen_words"] = 0
     return ours
+
+
+def _of_characters(here: Place, indexer: Indexer, ours: dict[str, Any]) -> dict[str, Any]:
+    if indexer.kind == "elmo_characters":
+        here.note("differs", "bytes between two marks, without the padding of ELMo's characters")
+    text = f"{MAX_WIDTH}; AllenNLP reads all characters of a word"
+    here.at("max_characters_per_token").note("added", text)
+    return {
+        **ours,
+        "characters": indexer.characters or "bytes",
+        "max_characters_per_token": MAX_WIDTH,
+    }

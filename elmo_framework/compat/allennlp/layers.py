@@ -80,6 +80,7 @@ SEQ2VEC: dict[str, Member] = {
             "conv_layer_activation": kept,
             "output_dim": kept,
         },
+        {"short_sequences": "zero"},
     ),
     "lstm": Member("lstm", {key: rule for key, rule in _RECURRENT.items() if key != "stateful"}),
 }

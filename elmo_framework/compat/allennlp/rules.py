@@ -33,6 +33,21 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Indexer:
+    """A token indexer of AllenNLP.
+
+    Attributes:
+        kind: its type.
+        lowercase: whether its words are lowercased.
+        characters: what its characters are, as of the embedder `character_encoding` here.
+    """
+
+    kind: str
+    lowercase: bool = False
+    characters: str | None = None
+
+
+@dataclass(frozen=True)
 class Context:
     """A config of AllenNLP, and what its translation has found so far.
 
@@ -41,14 +56,14 @@ class Context:
         notes: what became of its keys.
         missing: types without a counterpart.
         problems: everything else that cannot be translated.
-        indexers: whether the words of each token indexer are lowercased, by name; and its type.
+        indexers: the token indexers by name.
     """
 
     raw: Mapping[str, Any]
     notes: list[Note] = field(default_factory=list)
     missing: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    indexers: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    indexers: dict[str, Indexer] = field(default_factory=dict)
 
     def value(self, *keys: str) -> Any:
         """Return a value by its keys; None where there is none."""

@@ -13,6 +13,7 @@ from elmo_framework.compat.allennlp.readers import reader
 from elmo_framework.compat.allennlp.render import as_text, summary
 from elmo_framework.compat.allennlp.rules import (
     Context,
+    Indexer,
     Place,
     Rules,
     block,
@@ -36,7 +37,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
 """Keys of AllenNLP that no config of ours has, by their block."""
 
 _OURS = ("embedder", "context_layers", "token_encoder")
-_NAMESPACES = {"tokens": "words", "labels": "labels"}
+_NAMESPACES = {"tokens": "words", "labels": "labels", "token_characters": "characters"}
 _SEEDS = dropped("random_seed fixes everything here")
 
 
@@ -79,7 +80,7 @@ def translate_allennlp(raw: Mapping[str, Any], source: str) -> Translation | Non
 def _translated(context: Context) -> dict[str, Any]:
     top = Place(context)
     if _reader(context).get("token_indexers") is None:
-        context.indexers["tokens"] = ("single_id", False)
+        context.indexers["tokens"] = Indexer("single_id")
     # The readers are first: embedders need to know their indexers.
     first = [key for key in _TOP if key in context.raw]
     ordered = {key: context.raw[key] for key in [*first, *context.raw]}
@@ -149,7 +150,8 @@ def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
     for name, number in value.items():
         place = here.at(name)
         if name not in _NAMESPACES:
-            place.problem("this namespace has no counterpart here; tokens and labels have")
+            listed = ", ".join(_NAMESPACES)
+            place.problem(f"this namespace has no counterpart here; {listed} have")
             continue
         if name != _NAMESPACES[name]:
             place.note("becomes", f"{here.key}.{_NAMESPACES[name]}")

@@ -31,6 +31,8 @@ EXPECTED = json.loads((ARCHIVES / "expected.json").read_text())
 FILES = {
     "crf_tagger": "ner.txt",
     "simple_tagger": "ner.txt",
+    "characters": "ner.txt",
+    "bytes": "ner.txt",
     "srl": "srl.gold_conll",
     "esim": "snli.jsonl",
     "bcn": "sst.txt",
@@ -74,6 +76,8 @@ def check_answer(output: Any, prediction: Any, expected: Mapping[str, Any]) -> N
 CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
     "crf_tagger": check_tags,
     "simple_tagger": check_tags,
+    "characters": check_tags,
+    "bytes": check_tags,
     "bidaf": check_answer,
 }
 
@@ -129,13 +133,14 @@ def test_a_run_is_replaced_only_by_force(
 
 def repacked(
     tmp_path: Path,
+    kind: str = "crf_tagger",
     *,
     change: Callable[[dict[str, Any]], None] | None = None,
     files: Mapping[str, bytes | None] | None = None,
 ) -> Path:
     """Return an archive of a tagger with another config or with other members."""
     members: dict[str, bytes] = {}
-    with tarfile.open(ARCHIVES / "crf_tagger.tar.gz") as tar:
+    with tarfile.open(ARCHIVES / f"{kind}.tar.gz") as tar:
         for member in tar:
             if (source := tar.extractfile(member)) is not None:
                 members[member.name] = source.read()
@@ -153,8 +158,8 @@ def repacked(
     return path
 
 
-def weights(changes: Mapping[str, torch.Tensor | None]) -> bytes:
-    with tarfile.open(ARCHIVES / "crf_tagger.tar.gz") as tar:
+def weights(changes: Mapping[str, torch.Tensor | None], kind: str = "crf_tagger") -> bytes:
+    with tarfile.open(ARCHIVES / f"{kind}.tar.gz") as tar:
         source = tar.extractfile("weights.th")
         assert source is not None
         tensors = {**torch.load(io.BytesIO(source.read()), weights_only=True), **changes}
@@ -213,6 +218,34 @@ def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
         tar.addfile(link)
     with pytest.raises(DataError, match=r"the member 'config.json' is a link"):
         import_archive(path, tmp_path / "run")
+
+
+_TABLE = "text_field_embedder.token_embedder_token_characters._embedding._module.weight"
+
+
+def test_rows_behind_those_of_the_characters_are_left_out(tmp_path: Path) -> None:
+    # AllenNLP's table is as long as the vocabulary of words, if the config names no other.
+    files = {"weights.th": weights({_TABLE: torch.randn(90, 6)}, "characters")}
+    import_archive(repacked(tmp_path, "characters", files=files), tmp_path / "run")
+    embedder = load(tmp_path / "run").head().get_submodule("embedder.token_embedders")
+    lines = (tmp_path / "run/vocabulary/characters.jsonl").read_text().splitlines()
+    assert embedder.get_parameter("token_characters.embedding.weight").shape == (2 + len(lines), 6)
+    assert 2 + len(lines) < 90
+
+
+def test_a_table_with_too_few_characters_is_refused(tmp_path: Path) -> None:
+    files = {"weights.th": weights({_TABLE: torch.randn(9, 6)}, "characters")}
+    with pytest.raises(DataError, match=r"_module\.weight has 9 rows; it needs"):
+        import_archive(repacked(tmp_path, "characters", files=files), tmp_path / "run")
+
+
+def test_bytes_without_marks_are_not_imported(tmp_path: Path) -> None:
+    def change(config: dict[str, Any]) -> None:
+        indexers = config["dataset_reader"]["token_indexers"]
+        del indexers["token_characters"]["character_tokenizer"]["end_tokens"]
+
+    with pytest.raises(DataError, match="only bytes with one mark at each end of a word"):
+        import_archive(repacked(tmp_path, "bytes", change=change), tmp_path / "run")
 
 
 def with_elmo(config: dict[str, Any]) -> None:

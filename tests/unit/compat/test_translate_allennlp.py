@@ -122,6 +122,48 @@ def test_lowercase_indexer_becomes_a_key_of_the_embedder() -> None:
     assert "lowercase" not in embedders["token_characters"]
 
 
+_CHARACTERS = "dataset_reader.token_indexers.token_characters"
+
+
+def of_characters(indexer: Any) -> dict[str, Any]:
+    model = ours("crf_tagger", {_CHARACTERS: indexer})["model"]
+    embedder = model["embedder"]["token_embedders"]["token_characters"]
+    assert isinstance(embedder, dict)
+    return embedder
+
+
+def test_characters_are_a_vocabulary_or_bytes() -> None:
+    embedder = of_characters({"type": "characters", "min_padding_length": 3})
+    assert (embedder["characters"], embedder["max_characters_per_token"]) == ("vocabulary", 1000)
+    assert embedder["encoder"]["short_sequences"] == "zero"
+    spelled = {"byte_encoding": "utf-8", "start_tokens": [259], "end_tokens": [260]}
+    indexer = {"type": "characters", "character_tokenizer": spelled}
+    assert of_characters(indexer)["characters"] == "bytes"
+    assert of_characters("elmo_characters")["characters"] == "bytes"
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "key"),
+    [
+        ({"lowercase_characters": True}, "lowercase_characters"),
+        ({"start_tokens": ["<"]}, "start_tokens"),
+        ({"byte_encoding": "utf-8", "end_tokens": [260, 261]}, "end_tokens"),
+        ({"byte_encoding": "utf-16"}, "byte_encoding"),
+    ],
+)
+def test_other_tokenizers_of_characters_are_refused(tokenizer: Any, key: str) -> None:
+    indexer = {"type": "characters", "character_tokenizer": tokenizer}
+    (problem,) = problems("crf_tagger", {_CHARACTERS: indexer})
+    assert problem.path == f"{_CHARACTERS}.character_tokenizer.{key}"
+
+
+def test_bytes_without_marks_differ_in_effect() -> None:
+    tokenizer = {"type": "character", "byte_encoding": "utf-8"}
+    indexer = {"type": "characters", "character_tokenizer": tokenizer}
+    summary = translation("crf_tagger", {_CHARACTERS: indexer}).summary
+    assert re.search(r"character_tokenizer +differs +bytes have a mark", summary)
+
+
 def test_embedders_are_in_alphabetical_order() -> None:
     embedders = ours("crf_tagger")["model"]["embedder"]["token_embedders"]
     assert [*embedders] == ["elmo", "token_characters", "tokens"]
@@ -446,8 +488,10 @@ def test_several_processes_are_started_by_torchrun() -> None:
 def test_vocabulary_limits_have_our_names() -> None:
     raw = ours("esim", {"vocabulary": {"min_count": {"tokens": 2}, "max_vocab_size": 9}})
     assert raw["vocabulary"] == {"min_count": {"words": 2}, "max_vocab_size": {"words": 9}}
-    (problem,) = problems("esim", {"vocabulary": {"min_count": {"token_characters": 2}}})
-    assert problem.path == "vocabulary.min_count.token_characters"
+    raw = ours("esim", {"vocabulary": {"min_count": {"token_characters": 2}}})
+    assert raw["vocabulary"] == {"min_count": {"characters": 2}}
+    (problem,) = problems("esim", {"vocabulary": {"min_count": {"pos": 2}}})
+    assert problem.path == "vocabulary.min_count.pos"
 
 
 def test_crf_is_constrained_where_the_scheme_is_stated() -> None:

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -6,6 +8,7 @@ import elmo_framework.encoders.lstm
 import elmo_framework.encoders.pooler  # noqa: F401
 from elmo_framework.config.parse import parse
 from elmo_framework.data.text import collate_text
+from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 
@@ -17,7 +20,9 @@ def embedder(encoder: object = CNN, **options: object) -> CharacterEncodingToken
     torch.manual_seed(1)
     embedding = {"embedding_dim": 3}
     config = {"type": "character_encoding", "embedding": embedding, "encoder": encoder, **options}
-    built = parse(TokenEmbedder, config, source="a.jsonnet").build()
+    words = Counter(word for sentence in SENTENCES for word in sentence)
+    vocabularies = Vocabularies({"words": words})
+    built = parse(TokenEmbedder, config, source="a.jsonnet").build(vocabularies=vocabularies)
     assert isinstance(built, CharacterEncodingTokenEmbedder)
     return built.double().eval()
 
@@ -35,9 +40,33 @@ def test_word_vector_pools_its_bytes_and_boundary_marks():
     torch.testing.assert_close(embedded(built, [["aé"]])[0, 0], expected)
 
 
+def test_characters_of_the_data_have_vectors_and_others_share_one():
+    built = embedder("bag_of_embeddings", characters="vocabulary")
+
+    # 11 characters of the sentences, padding and unknown ones.
+    table = built.embedding.weight
+    assert table.shape == (2 + len(set("AnnanapsRainünïcödé")), 3)
+    n = built.indexer.ids(["n"])[0, 0]
+    a = built.indexer.ids(["a"])[0, 0]
+    expected = table[torch.tensor([n, a, 1])].sum(dim=0)
+
+    assert (n, a) == (2, 3)  # by frequency
+    torch.testing.assert_close(embedded(built, [["naZ"]])[0, 0], expected)
+
+
+def test_characters_beyond_the_maximum_are_not_read():
+    built = embedder(characters="vocabulary", max_characters_per_token=3)
+
+    [[cut, prefix, other]] = embedded(built, [["Annas", "Ann", "Ana"]])
+
+    assert torch.equal(cut, prefix)
+    assert not torch.equal(cut, other)
+
+
+@pytest.mark.parametrize("characters", ["bytes", "vocabulary"])
 @pytest.mark.parametrize("encoder", [CNN, {"type": "lstm", "hidden_size": 2}])
-def test_a_batch_equals_its_words_one_by_one(encoder):
-    built = embedder(encoder)
+def test_a_batch_equals_its_words_one_by_one(encoder, characters):
+    built = embedder(encoder, characters=characters)
 
     found = embedded(built, SENTENCES)
 

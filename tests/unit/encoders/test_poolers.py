@@ -18,6 +18,7 @@ ALL = [
     "concat_pooling",
     "self_attentive",
     {"type": "lstm", "hidden_size": 2, "num_layers": 2, "bidirectional": True},
+    {**CNN, "ngram_filter_sizes": [1, 3], "short_sequences": "zero"},
 ]
 EACH = pytest.mark.parametrize("config", ALL, ids=str)
 
@@ -65,6 +66,18 @@ def test_the_convolutions_are_windows_times_filters(activation):
             values = [np.einsum("fdw,dw->f", weight, window) + bias for window in windows]
             expected.append(function[activation](np.array(values)).max(axis=0))
         np.testing.assert_allclose(pooled[row], np.concatenate(expected), atol=1e-12)
+
+
+def test_a_filter_longer_than_the_sequence_gives_zero():
+    padded, zero = (
+        sequences.pooler({**CNN, "short_sequences": short})(sequences.inputs(), MASK)
+        for short in ("pad", "zero")
+    )
+
+    is_short = np.array(LENGTHS)[:, None] < np.repeat([1, 3, 7], CNN["num_filters"])
+    assert 0 < is_short.sum() < is_short.size
+    assert not zero[torch.tensor(is_short)].any()
+    torch.testing.assert_close(zero, padded.masked_fill(torch.tensor(is_short), 0))
 
 
 def test_a_projection_follows_the_convolutions():

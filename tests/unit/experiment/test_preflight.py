@@ -155,9 +155,9 @@ def test_the_validation_reader_must_fit_too() -> None:
 def test_limits_of_unknown_vocabularies_are_problems(key: str) -> None:
     assert problems(vocabulary={key: {"tokens": 3, "label": 2, "words": 2, "labels": 9}}) == [
         f"vocabulary.{key}.tokens: the model 'crf_tagger' counts no 'tokens'; "
-        "choose from beginnings, labels, words.",
+        "choose from beginnings, characters, labels, words.",
         f"vocabulary.{key}.label: the model 'crf_tagger' counts no 'label'; "
-        "choose from beginnings, labels, words. Did you mean 'labels'?",
+        "choose from beginnings, characters, labels, words. Did you mean 'labels'?",
     ]
 
 

@@ -133,7 +133,12 @@ MODELS: dict[str, tuple[Any, list[Any], dict[str, Any]]] = {
             "max",
             "self_attentive",
             {"type": "lstm", "hidden_size": 3, "bidirectional": True},
-            {"type": "cnn", "num_filters": 3, "ngram_filter_sizes": [1, 4]},
+            {
+                "type": "cnn",
+                "num_filters": 3,
+                "ngram_filter_sizes": [1, 4],
+                "short_sequences": "zero",
+            },
             {"type": "bag_of_embeddings", "averaged": True},
         )
     },
@@ -303,6 +308,16 @@ def test_a_part_without_onnx_form_is_refused(
     with pytest.raises(RunError, match="no ONNX form of AlternatingLstm"):
         export_head(head, tmp_path)
     assert not any(tmp_path.iterdir())
+
+
+def test_characters_of_a_vocabulary_have_no_onnx_form(
+    numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path
+) -> None:
+    model = {**TAGGER, **embedders(characters={**CHARACTERS, "characters": "vocabulary"})}
+    MODELS["characters"] = (*MODELS["tagger"][:2], model)
+    head, _, _ = build("characters", numpy_bilm[1])
+    with pytest.raises(RunError, match="no ONNX form of CharacterIndexer"):
+        export_head(head, tmp_path)
 
 
 def test_a_newer_format_is_refused(numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path) -> None:
