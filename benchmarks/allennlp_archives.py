@@ -96,6 +96,21 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
             },
         },
     ),
+    "stacked": (
+        "ner.txt",
+        {"type": "conll2003"},
+        {
+            "type": "simple_tagger",
+            "encoder": {
+                "type": "stacked_bidirectional_lstm",
+                "input_size": _WORDS,
+                "hidden_size": _HIDDEN,
+                "num_layers": 2,
+                "recurrent_dropout_probability": 0.1,
+                "layer_dropout_probability": 0.1,
+            },
+        },
+    ),
     "srl": (
         "srl.gold_conll",
         {"type": "srl"},

@@ -55,6 +55,7 @@ MODULES = (
     "elmo_framework.tasks.srl.reader",
     "elmo_framework.tasks.srl.semantic_role_labeler",
     "elmo_framework.tasks.tagging.line_readers",
+    "elmo_framework.tasks.tagging.ontonotes_reader",
     "elmo_framework.tasks.tagging.reader",
     "elmo_framework.tasks.tagging.table_reader",
     "elmo_framework.tasks.tagging.tagger",

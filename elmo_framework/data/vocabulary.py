@@ -18,6 +18,12 @@ from elmo_framework.io.files import write_text
 Counts: TypeAlias = Mapping[str, Counter[str]]
 """Counts of items by the name of their vocabulary: "words", "labels", ..."""
 
+_UNPADDED = "non_padded_namespaces"
+_OF_NAMESPACES = {"tokens": "words", "token_characters": "characters"}
+_BEGINNINGS = ("B-", "U-", "S-")
+_FREQUENT = 1_000_000
+"""Added to made-up counts, so that no minimum leaves the items out."""
+
 PADDING, UNKNOWN = "@@PADDING@@", "@@UNKNOWN@@"
 
 
@@ -124,13 +130,15 @@ class Vocabularies:
 
     @classmethod
     def load(cls, directory: Path) -> Vocabularies:
-        """Read the files of `save`.
+        """Read the files of `save`, or those of a vocabulary of AllenNLP.
 
         Raises:
             DataError: the folder or a file in it cannot be read.
         """
         if not directory.is_dir():
             raise DataError("folder of vocabularies not found", path=directory)
+        if (directory / f"{_UNPADDED}.txt").is_file():
+            return cls(_read_namespaces(directory))
         return cls({path.stem: _read(path) for path in sorted(directory.glob("*.jsonl"))})
 
 
@@ -163,3 +171,31 @@ def _read(path: Path) -> Counter[str]:
                 message = f"expected [item, count], found {shown(line)}"
                 raise DataError(message, path=path, line=number)
     return counted
+
+
+def counts_of_namespaces(namespaces: Mapping[str, Sequence[str]]) -> Counts:
+    """Return counts in which the items of AllenNLP's namespaces keep their order.
+
+    Args:
+        namespaces: the items by id, without padding and unknown item.
+    """
+    items = {_OF_NAMESPACES.get(name, name): each for name, each in namespaces.items()}
+    if "labels" in items:
+        items["beginnings"] = [tag for tag in items["labels"] if tag.startswith(_BEGINNINGS)]
+    return {
+        name: Counter({item: _FREQUENT + len(listed) - index for index, item in enumerate(listed)})
+        for name, listed in items.items()
+    }
+
+
+def _read_namespaces(directory: Path) -> Counts:
+    """Read a folder of AllenNLP: one file per namespace with one item per line, by id."""
+    unpadded = [pattern for _, pattern in read_lines(directory / f"{_UNPADDED}.txt") if pattern]
+    namespaces = {}
+    for path in sorted(directory.glob("*.txt")):
+        if path.stem == _UNPADDED:
+            continue
+        items = [line.replace("@@NEWLINE@@", "\n") for _, line in read_lines(path)]
+        has_unknown = not any(path.stem.endswith(each.lstrip("*")) for each in unpadded)
+        namespaces[path.stem] = items[1:] if has_unknown else items
+    return counts_of_namespaces(namespaces)

@@ -5,6 +5,7 @@ from .feedforward import FeedForwardEncoder as FeedForwardEncoder
 from .feedforward import FeedForwardOptions as FeedForwardOptions
 from .lstm import AlternatingLstm as AlternatingLstm
 from .lstm import GruEncoder as GruEncoder
+from .lstm import GruPooler as GruPooler
 from .lstm import LstmEncoder as LstmEncoder
 from .lstm import LstmPooler as LstmPooler
 from .pooler import BagOfEmbeddingsPooler as BagOfEmbeddingsPooler

@@ -1,16 +1,18 @@
-"""PyTorch's LSTM and GRU as encoders, its LSTM as a pooler, and alternating LSTMs."""
+"""PyTorch's LSTM and GRU as encoders and poolers, and stacks of highway LSTMs."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import final
 
+import torch
 from torch import nn
 
 from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers, require_size
 from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
 from elmo_framework.encoders.pooler import Pooled, Pooler
 from elmo_framework.nn.highway_lstm import HighwayLstm
+from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.nn.packing import Packing
 from elmo_framework.nn.recurrent import read_rows
 
@@ -100,20 +102,32 @@ class GruEncoder(RecurrentEncoder):
     kind = nn.GRU
 
 
-@final
-@Pooler.register("lstm")
-class LstmPooler(Recurrent, Pooler):
-    """The final states of an LSTM's top layer, those of both directions concatenated.
+class RecurrentPooler(Recurrent, Pooler):
+    """A recurrent network as a pooler: the final states of its top layer.
 
     Args:
         num_layers: number of layers; the states are those of the top one.
     """
 
-    kind = nn.LSTM
-
     def forward(self, inputs: Inputs, mask: Mask) -> Pooled:
         _, last = self.read(inputs, mask)
         return last
+
+
+@final
+@Pooler.register("lstm")
+class LstmPooler(RecurrentPooler):
+    """The final states of an LSTM's top layer, those of both directions concatenated."""
+
+    kind = nn.LSTM
+
+
+@final
+@Pooler.register("gru")
+class GruPooler(RecurrentPooler):
+    """The final states of a GRU's top layer, those of both directions concatenated."""
+
+    kind = nn.GRU
 
 
 @final
@@ -164,3 +178,58 @@ class AlternatingLstm(Encoder):
         for layer in self.layers:
             words = layer(words, packing.sizes)
         return packing.unpack(words)
+
+
+@final
+@Encoder.register("stacked_bidirectional_lstm")
+class StackedBidirectionalLstm(Encoder):
+    """Stacked highway LSTMs: each layer reads both directions of the one below.
+
+    h_l = [forward_l(h_(l-1)); backward_l(h_(l-1))], where both are highway LSTMs.
+
+    Args:
+        hidden_size: output dimension of one direction.
+        num_layers: number of layers.
+        recurrent_dropout_probability: dropout rate of the hidden state between words, with the
+            same mask at each word of a row.
+        layer_dropout_probability: variational dropout rate of the output of each layer but the
+            last.
+        use_highway: whether each direction adds a gated product of its input to its output.
+    """
+
+    def __init__(
+        self,
+        input_dim: Local[int],
+        hidden_size: Dim,
+        num_layers: NumLayers,
+        recurrent_dropout_probability: DropoutRate = 0.0,
+        layer_dropout_probability: DropoutRate = 0.0,
+        use_highway: bool = True,
+        input_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        require_size("input_size", input_size, inferred=input_dim)
+        self.input_dim, self.output_dim = input_dim, 2 * hidden_size
+        self.forward_layers, self.backward_layers = (
+            nn.ModuleList(
+                HighwayLstm(
+                    self.output_dim if layer else input_dim,
+                    hidden_size,
+                    is_backward=is_backward,
+                    recurrent_dropout=recurrent_dropout_probability,
+                    use_highway=use_highway,
+                    has_carry_bias=False,
+                )
+                for layer in range(num_layers)
+            )
+            for is_backward in (False, True)
+        )
+        self.layer_dropout = VariationalDropout(layer_dropout_probability)
+
+    def forward(self, inputs: Inputs, mask: Mask) -> Encoded:
+        packing = Packing.of(mask)
+        for number, both in enumerate(zip(self.forward_layers, self.backward_layers, strict=True)):
+            words = packing.pack(self.layer_dropout(inputs) if number else inputs)
+            outputs = torch.cat([layer(words, packing.sizes) for layer in both], dim=1)
+            inputs = packing.unpack(outputs)
+        return inputs

@@ -36,7 +36,8 @@ class VocabularyOptions:
     Attributes:
         min_count: the minimum count of an item; `characters` are those of the words.
         max_vocab_size: the number of most frequent items to keep.
-        directory: the `vocabulary` folder of an earlier run, whose counts are added.
+        directory: the `vocabulary` folder of an earlier run, or of AllenNLP, whose counts are
+            added.
         words_file: a vocabulary file of bilm-tf, whose words and their order replace those counted;
             counting is then not needed (`datasets_for_vocab_creation: []`).
     """

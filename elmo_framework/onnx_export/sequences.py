@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from elmo_framework.encoders.encoder import ComposeEncoder, PassThroughEncoder
 from elmo_framework.encoders.feedforward import FeedForwardEncoder
-from elmo_framework.encoders.lstm import LstmPooler, Recurrent, RecurrentEncoder
+from elmo_framework.encoders.lstm import Recurrent, RecurrentEncoder, RecurrentPooler
 from elmo_framework.encoders.pooler import (
     BagOfEmbeddingsPooler,
     CnnPooler,
@@ -134,7 +134,7 @@ def _cnn(pooler: CnnPooler, graph: Graph, inputs: Value, mask: Value) -> Value:
 
 
 @pool.register
-def _last(pooler: LstmPooler, graph: Graph, inputs: Value, mask: Value) -> Value:
+def _last(pooler: RecurrentPooler, graph: Graph, inputs: Value, mask: Value) -> Value:
     _, last = _read(pooler, graph, inputs, mask)
     return last
 

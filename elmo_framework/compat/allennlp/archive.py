@@ -7,7 +7,6 @@ import json
 import pickle
 import tarfile
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -29,7 +28,7 @@ from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config, Translation
 from elmo_framework.config.parse import parse
 from elmo_framework.config.resolve import filled, with_absolute_paths
-from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies, counts_of_namespaces
 from elmo_framework.errors import DataError, shown
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
@@ -46,7 +45,6 @@ _NOT_IMPORTED = {
     "coref": "its attention over a span reads the vectors of the words, and spans may cross; here "
     "it reads their encodings, and spans do not cross"
 }
-_BEGINNINGS = ("B-", "U-", "S-")
 _CHARACTERS = "_elmo_lstm._token_embedder._char_embedding_weights"
 _FILES = {"options_file", "weight_file"}
 _DAMAGED = (tarfile.TarError, EOFError, zlib.error)
@@ -284,19 +282,13 @@ def _require_same_bilm(archive: AllenNlpArchive, weights: Path) -> None:
 
 
 def _vocabularies(archive: AllenNlpArchive) -> Vocabularies:
-    """Return vocabularies with the items in the order of the archive, most frequent first."""
-    items = {"words": archive.vocabulary.get("tokens", [])[1:]}  # without unknown words
+    """Return vocabularies with the items in the order of the archive."""
+    namespaces = {"tokens": archive.vocabulary.get("tokens", [])[1:]}  # without unknown words
     if characters := character_items(archive.config, archive.vocabulary):
-        items["characters"] = characters
+        namespaces["token_characters"] = characters
     if "labels" in archive.vocabulary:
-        items["labels"] = archive.vocabulary["labels"]
-        items["beginnings"] = [tag for tag in items["labels"] if tag.startswith(_BEGINNINGS)]
-    return Vocabularies(
-        {
-            name: Counter({item: len(listed) - index for index, item in enumerate(listed)})
-            for name, listed in items.items()
-        }
-    )
+        namespaces["labels"] = archive.vocabulary["labels"]
+    return Vocabularies(counts_of_namespaces(namespaces))
 
 
 def _weights(archive: AllenNlpArchive, config: Config, model: Model[Any]) -> dict[str, Tensor]:

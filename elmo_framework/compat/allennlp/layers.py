@@ -29,12 +29,11 @@ _RECURRENT: Rules = {
     "bias": only(True),
     **_STATEFUL,
 }
-_ALTERNATING: Rules = {
+_STACKED: Rules = {
     **_SIZE,
     "num_layers": kept,
     "recurrent_dropout_probability": kept,
     "use_highway": kept,
-    "use_input_projection_bias": kept,
     **_STATEFUL,
 }
 
@@ -60,7 +59,10 @@ def _encoders(here: Place, value: Any) -> Mapping[str, Any]:
 SEQ2SEQ: dict[str, Member] = {
     "lstm": Member("lstm", _RECURRENT),
     "gru": Member("gru", _RECURRENT),
-    "alternating_lstm": Member("alternating_lstm", _ALTERNATING),
+    "alternating_lstm": Member("alternating_lstm", {**_STACKED, "use_input_projection_bias": kept}),
+    "stacked_bidirectional_lstm": Member(
+        "stacked_bidirectional_lstm", {**_STACKED, "layer_dropout_probability": kept}
+    ),
     "compose": Member("compose", {"encoders": _encoders}),
     "feedforward": Member("feedforward", {"feedforward": _feedforward_rule}),
     "pass_through": Member(
@@ -68,6 +70,7 @@ SEQ2SEQ: dict[str, Member] = {
     ),
 }
 _BAG = Member("bag_of_embeddings", {"embedding_dim": kept, "averaged": kept})
+_UNCARRIED = {key: rule for key, rule in _RECURRENT.items() if key != "stateful"}
 SEQ2VEC: dict[str, Member] = {
     "bag_of_embeddings": _BAG,
     "boe": _BAG,
@@ -82,7 +85,8 @@ SEQ2VEC: dict[str, Member] = {
         },
         {"short_sequences": "zero"},
     ),
-    "lstm": Member("lstm", {key: rule for key, rule in _RECURRENT.items() if key != "stateful"}),
+    "lstm": Member("lstm", _UNCARRIED),
+    "gru": Member("gru", _UNCARRIED),
 }
 
 

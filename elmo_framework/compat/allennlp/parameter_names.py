@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, TypeAlias
 
 from elmo_framework.compat.allennlp.rules import Place
@@ -40,19 +41,24 @@ def _recurrent(kind: str) -> Suffixes:
     return suffixes
 
 
-def _alternating(values: Mapping[str, Any]) -> Iterator[Pair]:
-    has_highway = values.get("use_highway", True)
+def _highway_lstms(*names: tuple[str, str]) -> Suffixes:
+    """Return the names of layers, from AllenNLP's name of a layer without its number and ours."""
     parts = [
         ("input_linearity.weight", "input_weight", "highway_weight"),
         ("state_linearity.weight", "recurrent_weight", "transform_weight"),
         ("state_linearity.bias", "bias", "highway_bias"),
     ]
-    for layer in range(_count(values, "num_layers")):
-        for theirs, gates, highway in parts:
-            for ours in [gates, highway] if has_highway else [gates]:
-                # Before AllenNLP 1.0 a layer was not wrapped.
-                yield f"_module.layer_{layer}.{theirs}", f"layers.{layer}.{ours}"
-                yield f"_module.layer_{layer}.cell.{theirs}", f"layers.{layer}.{ours}"
+
+    def suffixes(values: Mapping[str, Any]) -> Iterator[Pair]:
+        has_highway = values.get("use_highway", True)
+        for layer, (of_theirs, of_ours) in product(range(_count(values, "num_layers")), names):
+            for theirs, gates, highway in parts:
+                for ours in [gates, highway] if has_highway else [gates]:
+                    # Before AllenNLP 1.0 a layer was not wrapped.
+                    yield f"_module.{of_theirs}_{layer}.{theirs}", f"{of_ours}.{layer}.{ours}"
+                    yield f"_module.{of_theirs}_{layer}.cell.{theirs}", f"{of_ours}.{layer}.{ours}"
+
+    return suffixes
 
 
 def _linear_layers(values: Mapping[str, Any]) -> Iterator[Pair]:
@@ -92,7 +98,10 @@ def _no_parameters(values: Mapping[str, Any]) -> Iterator[Pair]:
 ENCODERS: dict[str, Suffixes] = {
     "lstm": _recurrent("lstm"),
     "gru": _recurrent("gru"),
-    "alternating_lstm": _alternating,
+    "alternating_lstm": _highway_lstms(("layer", "layers")),
+    "stacked_bidirectional_lstm": _highway_lstms(
+        ("forward_layer", "forward_layers"), ("backward_layer", "backward_layers")
+    ),
     "compose": _composed,
     "feedforward": _feedforward_encoder,
     "pass_through": _no_parameters,

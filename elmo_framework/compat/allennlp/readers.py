@@ -139,14 +139,18 @@ def _base(here: Place, value: Any) -> Mapping[str, Any]:
     return {"base": reader(here, value)}
 
 
+_DOMAIN = unsupported("use a pattern of files, such as train/**/nw/**/*gold_conll")
 READERS: dict[str, Member] = {
     "conll2003": Member("conll2003", _COLUMNS),
     "conll2000": Member("conll2000", _COLUMNS),
+    "ontonotes_ner": Member(
+        "ontonotes_ner", {**_COMMON, "coding_scheme": kept, "domain_identifier": _DOMAIN}
+    ),
     "sequence_tagging": Member(
         "sequence_tagging", {**_COMMON, "word_tag_delimiter": kept, "token_delimiter": kept}
     ),
     "srl": Member(
-        "srl", {**_COMMON, "domain_identifier": unsupported(), "bert_model_name": unsupported()}
+        "srl", {**_COMMON, "domain_identifier": _DOMAIN, "bert_model_name": unsupported()}
     ),
     "snli": Member(
         "snli",

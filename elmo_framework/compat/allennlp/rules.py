@@ -218,6 +218,17 @@ class Member:
     differs: tuple[str, ...] = ()
 
 
+_ADVICE = {
+    "cnn-highway": "use 'cnn', which leaves padding out",
+    "language_model": "pretrain with the model 'bilm': docs/pretraining.md",
+    "simple_language_modeling": "prepare text with elmo prepare: docs/preparing_text.md",
+    "semantic_role_labeler_bert": "use 'srl' with pretrained_transformer_mismatched",
+    "srl_bert": "use 'srl' with pretrained_transformer_mismatched",
+    "pretrained_transformer": "use pretrained_transformer_mismatched, with words",
+}
+"""What to use in place of a type, where a list of types is no help."""
+
+
 def component(
     here: Place,
     value: Any,
@@ -247,7 +258,7 @@ def component(
             place.problem(f"a {family} needs a type; {allowed('', members)}")
         else:
             message = f"AllenNLP's {family} {shown(name)} has no counterpart here"
-            place.missing(f"{message}; {allowed(str(name), members)}")
+            place.missing(f"{message}; {_ADVICE.get(str(name)) or allowed(str(name), members)}")
         return None
     for text in member.differs:
         here.note("differs", text)

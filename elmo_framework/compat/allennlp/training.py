@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elmo_framework.compat.allennlp.parameter_groups import parameter_groups
 from elmo_framework.compat.allennlp.rules import (
     NO_LIMIT,
     Member,
@@ -30,7 +31,7 @@ _LENGTH = dropped("it follows from the trainer's settings")
 _SHARED: Rules = {
     "lr": kept,
     "weight_decay": kept,
-    "parameter_groups": lambda here, value: _groups(here, value),
+    "parameter_groups": parameter_groups,
 }
 _ADAM: Rules = {**_SHARED, "betas": kept, "eps": kept, "amsgrad": only(False)}
 OPTIMIZERS: dict[str, Member] = {
@@ -61,17 +62,6 @@ OPTIMIZERS: dict[str, Member] = {
         {**_SHARED, "alpha": kept, "eps": kept, "momentum": kept, "centered": only(False)},
     ),
 }
-
-
-def _groups(here: Place, value: Any) -> Mapping[str, Any]:
-    """Drop groups that change nothing; rates of groups of parameters have no counterpart."""
-    is_empty = isinstance(value, list) and all(
-        isinstance(group, list) and len(group) == 2 and group[1] == {} for group in value
-    )
-    if not is_empty:
-        here.problem("groups of parameters with other settings have no counterpart here")
-    here.note("dropped", "its groups change nothing")
-    return {}
 
 
 _WARMUP = renamed("warmup_steps")

@@ -8,7 +8,8 @@ from typing import Any
 
 from elmo_framework.compat.allennlp.batches import data_loader, iterator
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
-from elmo_framework.compat.allennlp.parameter_names import Pair, names, rules, translated
+from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions
+from elmo_framework.compat.allennlp.parameter_names import names, rules, translated
 from elmo_framework.compat.allennlp.readers import reader
 from elmo_framework.compat.allennlp.render import as_text, summary
 from elmo_framework.compat.allennlp.rules import (
@@ -21,6 +22,7 @@ from elmo_framework.compat.allennlp.rules import (
     into,
     kept,
     only,
+    renamed,
     unsupported,
 )
 from elmo_framework.compat.allennlp.training import distributed, trainer
@@ -111,20 +113,10 @@ def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
         if theirs.get(key) is not None:
             written = rules(top.at("model").at(key), theirs[key], pairs, translate)
             own |= {key: written} if written else {}
-    _freeze(top.at("trainer").at("no_grad"), pairs, ours)
-
-
-def _freeze(here: Place, pairs: list[Pair], ours: dict[str, Any]) -> None:
-    listed = here.context.value("trainer", "no_grad")
-    if listed is None:
-        return
-    if not isinstance(listed, list):
-        here.problem(f"expected a list of regular expressions, not {shown(listed)}")
-        return
-    places = (Place(here.context, f"{here.path}[{index}]") for index in range(len(listed)))
-    written = [translated(place, each, pairs) for place, each in zip(places, listed, strict=True)]
+    written = [translated(*each, pairs) for each in frozen_expressions(top.context)]
     frozen = [each for each in written if each is not None]
-    ours["trainer"] |= {"no_grad": frozen} if frozen else {}
+    if frozen:
+        ours["trainer"]["no_grad"] = frozen
 
 
 def _add_defaults(top: Place, ours: dict[str, Any]) -> None:
@@ -159,18 +151,18 @@ def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
     return {here.key: ours}
 
 
-_FILES = unsupported("words are counted in the data")
+_FROM_FILES = dropped("becomes vocabulary.directory")
 _VOCABULARY: Rules = {
-    "type": only("from_instances", "default"),
+    "type": only("from_instances", "default", "from_files", "extend"),
     "min_count": _sizes,
     "max_vocab_size": _sizes,
     "non_padded_namespaces": dropped("labels have no padding"),
     "padding_token": dropped("padding is no word"),
     "oov_token": dropped("unknown words have an id, not a name"),
-    "extend": only(False),
-    "directory": _FILES,
-    "directory_path": _FILES,
-    "pretrained_files": _FILES,
+    "extend": _FROM_FILES,
+    "directory": kept,
+    "directory_path": renamed("directory"),
+    "pretrained_files": unsupported("words are counted in the data"),
     "only_include_pretrained_words": only(False),
     "min_pretrained_embeddings": unsupported(),
     "tokens_to_add": unsupported(),
@@ -180,7 +172,36 @@ _VOCABULARY: Rules = {
 def _vocabulary(here: Place, value: Any) -> Mapping[str, Any]:
     values = {"type": value} if isinstance(value, str) else value
     ours = block(here, values, _VOCABULARY, "vocabulary")
+    if _has_folder(values) and "directory" not in ours:
+        here.problem("directory is missing")
+    if not _counts_data(here.context):
+        path = Place(here.context).at("datasets_for_vocab_creation")
+        path.note("added", "[]; the vocabulary is that of the folder")
+        return {"vocabulary": ours, path.key: []}
     return {"vocabulary": ours} if ours else {}
+
+
+def _has_folder(values: Any) -> bool:
+    """Return whether a vocabulary is read from files, alone or extended by the data."""
+    return isinstance(values, dict) and bool(
+        {"directory", "directory_path"} & values.keys()
+        or values.get("type") in ("from_files", "extend")
+    )
+
+
+def _counts_data(context: Context) -> bool:
+    values = context.value("vocabulary")
+    is_extended = isinstance(values, dict) and (
+        values.get("type") == "extend" or values.get("extend") is True
+    )
+    return is_extended or not _has_folder(values)
+
+
+def _counted(here: Place, value: Any) -> Mapping[str, Any]:
+    if _counts_data(here.context):
+        return {here.key: value}
+    here.note("dropped", "the vocabulary is that of the folder")
+    return {}
 
 
 _TOP: Rules = {
@@ -190,7 +211,7 @@ _TOP: Rules = {
     "validation_data_path": kept,
     "test_data_path": kept,
     "vocabulary": _vocabulary,
-    "datasets_for_vocab_creation": kept,
+    "datasets_for_vocab_creation": _counted,
     "model": into("model", model),
     "data_loader": into("data_loader", data_loader),
     "validation_data_loader": into("validation_data_loader", data_loader),

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_framework.data.formats.columns import Row, read_blocks
+from elmo_framework.data.formats.columns import CellError, Row, read_blocks
 from elmo_framework.errors import DataError
 
-_ID, _PART, _WORD, _LEMMA, _FRAMESET, _SPEAKER, _FIRST_PREDICATE = 0, 1, 3, 6, 7, 9, 11
+_ID, _PART, _WORD, _LEMMA, _FRAMESET, _SPEAKER, _ENTITY, _FIRST_PREDICATE = 0, 1, 3, 6, 7, 9, 10, 11
 _MIN_COLUMNS = _FIRST_PREDICATE + 1
 _BEGINS, _ENDS = re.compile(r"#begin|#\s*begin document"), re.compile(r"#\s*end document")
+_CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)|\(([^()*]+)\)")
+_ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"
 _BEGIN = re.compile(r"#\s*begin document \((.*)\)(?:; part (\d+))?")
 
 
@@ -29,6 +31,7 @@ class Conll2012Sentence:
         lemmas: of predicates; `-` for others, but some corpora have the lemmas of more words.
         framesets: the PropBank frame sets of predicates, such as `01`; `-` for others.
         speakers: the speaker or writer of each word; `-` if unknown.
+        entities: brackets with the types of named entities, such as `(ORG*`; `*` outside.
         predicates: for each predicate the brackets of its arguments, such as `(ARG0*`.
         coreference: brackets with entity numbers, such as `(12|(7)`; `-` for none.
     """
@@ -41,6 +44,7 @@ class Conll2012Sentence:
     lemmas: tuple[str, ...]
     framesets: tuple[str, ...]
     speakers: tuple[str, ...]
+    entities: tuple[str, ...]
     predicates: tuple[tuple[str, ...], ...]
     coreference: tuple[str, ...]
 
@@ -99,6 +103,7 @@ def _sentence(
         lemmas=columns[_LEMMA],
         framesets=columns[_FRAMESET],
         speakers=columns[_SPEAKER],
+        entities=columns[_ENTITY],
         predicates=tuple(columns[_FIRST_PREDICATE:-1]),
         coreference=columns[-1],
     )
@@ -112,3 +117,34 @@ def _part(row: Row, path: Path) -> str:
             f"the second column is {row.columns[_PART]!r}, {expected}", path=path, line=row.line
         )
     return f"{int(row.columns[_PART]):03}"
+
+
+def tags_of_brackets(cells: Sequence[str], what: str) -> list[str]:
+    """Return the BIO tags of a column of brackets: `(LABEL*`, `*)`, `(LABEL*)` or `(LABEL)`, `*`.
+
+    Args:
+        cells: of the words.
+        what: a bracket marks, for messages.
+
+    Raises:
+        CellError: a bracket is not closed, not open, or inside another.
+    """
+    tags: list[str] = []
+    open_label: str | None = None
+    for position, cell in enumerate(cells):
+        match = _CELL.fullmatch(cell)
+        if match is None:
+            raise CellError(
+                position, f"{cell!r} is not a valid cell for an {what}; allowed: {_ALLOWED}"
+            )
+        begun = match[1] or match[3]
+        if begun is not None and open_label is not None:
+            raise CellError(position, f"{cell!r} begins inside the {what} {open_label!r}")
+        label = begun or open_label
+        if match[2] and label is None:
+            raise CellError(position, f"{cell!r} ends an {what} that has not begun")
+        tags.append("O" if label is None else f"{'I' if begun is None else 'B'}-{label}")
+        open_label = None if cell.endswith(")") else label
+    if open_label is not None:
+        raise CellError(len(cells) - 1, f"the {what} {open_label!r} does not end")
+    return tags

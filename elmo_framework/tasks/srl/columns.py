@@ -6,47 +6,17 @@ where it is one word, and `*` elsewhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from elmo_framework.console import plural
-from elmo_framework.data.formats.columns import CellError, one_cell, placed_cells
+from elmo_framework.data.formats.columns import one_cell, placed_cells
+from elmo_framework.data.formats.conll2012 import tags_of_brackets
 from elmo_framework.data.labels import excerpt
 from elmo_framework.data.tagging import spans
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.tasks.srl.example import SrlExample
-
-_CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)")
-_ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"
-
-
-def tags_of(cells: Sequence[str]) -> list[str]:
-    """Return the BIO tags of a column.
-
-    Raises:
-        CellError: a bracket is not closed, not open, or inside another.
-    """
-    tags: list[str] = []
-    open_label: str | None = None
-    for position, cell in enumerate(cells):
-        match = _CELL.fullmatch(cell)
-        if match is None:
-            raise CellError(
-                position, f"{cell!r} is not a valid cell of arguments; allowed: {_ALLOWED}"
-            )
-        begun = match[1]
-        if begun is not None and open_label is not None:
-            raise CellError(position, f"{cell!r} begins inside the argument {open_label!r}")
-        label = begun or open_label
-        if match[2] and label is None:
-            raise CellError(position, f"{cell!r} ends an argument that has not begun")
-        tags.append("O" if label is None else f"{'I' if begun is None else 'B'}-{label}")
-        open_label = None if match[2] else label
-    if open_label is not None:
-        raise CellError(len(cells) - 1, f"the argument {open_label!r} does not end")
-    return tags
 
 
 def cells_of(tags: Sequence[str]) -> list[str]:
@@ -84,7 +54,7 @@ def propositions_of(
     propositions = []
     for column, word in zip(columns, predicates, strict=True):
         with placed_cells(path, range(first_line, first_line + len(column))):
-            tags = tags_of(column)
+            tags = tags_of_brackets(column, "argument")
         propositions.append(Proposition(word, tuple(tags)))
     return tuple(propositions)
 

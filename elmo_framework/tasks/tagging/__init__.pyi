@@ -1,5 +1,6 @@
 from .line_readers import JsonTaggingReader as JsonTaggingReader
 from .line_readers import SequenceTaggingReader as SequenceTaggingReader
+from .ontonotes_reader import OntonotesNerReader as OntonotesNerReader
 from .reader import Conll2000Reader as Conll2000Reader
 from .reader import Conll2003Reader as Conll2003Reader
 from .reader import ConllReader as ConllReader

@@ -33,6 +33,7 @@ FILES = {
     "simple_tagger": "ner.txt",
     "characters": "ner.txt",
     "bytes": "ner.txt",
+    "stacked": "ner.txt",
     "srl": "srl.gold_conll",
     "esim": "snli.jsonl",
     "bcn": "sst.txt",
@@ -78,6 +79,7 @@ CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
     "simple_tagger": check_tags,
     "characters": check_tags,
     "bytes": check_tags,
+    "stacked": check_tags,
     "bidaf": check_answer,
 }
 

@@ -328,7 +328,18 @@ def test_cached_words_of_elmo_are_dropped() -> None:
     assert key not in elmo["token_embedders"]["elmo"]
 
 
-def test_groups_of_parameters_have_no_counterpart() -> None:
+def test_frozen_groups_of_parameters_become_no_grad() -> None:
+    groups = [[["token_embedder_tokens", "^crf"], {"requires_grad": False}], [["encoder"], {}]]
+    changes = {"trainer.optimizer.parameter_groups": groups, "trainer.no_grad": ["scalar_mix"]}
+    expected = ["^embedder\\.token_embedders\\.tokens\\.embedding\\.weight$", "^crf"]
+    raw = ours("crf_tagger", changes)
+    assert raw["trainer"]["no_grad"][:2] == expected
+    assert len(raw["trainer"]["no_grad"]) == 3
+    components.load()
+    assert not check_config(Config(raw, "old.jsonnet", "")).problems
+
+
+def test_other_groups_of_parameters_have_no_counterpart() -> None:
     groups = [[["encoder"], {"lr": 0.1}]]
     (problem,) = problems("crf_tagger", {"trainer.optimizer.parameter_groups": groups})
     assert problem.path == "trainer.optimizer.parameter_groups"
@@ -582,3 +593,53 @@ def test_run_of_an_old_config_keeps_its_translation(tmp_path: Path) -> None:
     )
     data = config("basic_classifier")["validation_data_path"]
     assert main(["evaluate", str(run), data]) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "counted"),
+    [
+        ({"type": "from_files", "directory": "v"}, []),
+        ({"directory_path": "v", "extend": False}, []),
+        ({"directory_path": "v", "extend": True}, ["train", "validation"]),
+        ({"type": "extend", "directory": "v"}, ["train", "validation"]),
+    ],
+)
+def test_a_vocabulary_may_be_in_files(values: Any, counted: list[str]) -> None:
+    raw = ours("esim", {"vocabulary": values})
+    assert raw["vocabulary"] == {"directory": "v"}
+    assert raw["datasets_for_vocab_creation"] == counted
+    changes = {"vocabulary": values, "datasets_for_vocab_creation": ["train"]}
+    assert ours("esim", changes)["datasets_for_vocab_creation"] == (counted and ["train"])
+
+
+def test_a_vocabulary_of_files_needs_a_folder() -> None:
+    (problem,) = problems("esim", {"vocabulary": {"type": "from_files"}})
+    assert (problem.path, problem.message) == ("vocabulary", "directory is missing")
+
+
+def test_entities_of_ontonotes_have_a_reader() -> None:
+    reader = {"type": "ontonotes_ner", "coding_scheme": "BIOUL", "token_indexers": {}}
+    changes = {"dataset_reader": {**CONFIGS["crf_tagger"]["dataset_reader"], **reader}}
+    changes["dataset_reader"].pop("tag_label")
+    changes["dataset_reader"]["token_indexers"] = CONFIGS["crf_tagger"]["dataset_reader"][
+        "token_indexers"
+    ]
+    expected = {"type": "ontonotes_ner", "coding_scheme": "BIOUL"}
+    assert ours("crf_tagger", changes)["dataset_reader"] == expected
+    changes["dataset_reader"]["domain_identifier"] = "nw"
+    (problem,) = problems("crf_tagger", changes)
+    assert "use a pattern of files" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({"model.type": "language_model"}, "docs/pretraining.md"),
+        ({"dataset_reader.type": "simple_language_modeling"}, "docs/preparing_text.md"),
+        ({"dataset_reader.token_indexers.elmo.type": "pretrained_transformer"}, "_mismatched"),
+    ],
+)
+def test_refused_types_name_what_to_use(changes: dict[str, Any], advice: str) -> None:
+    first, *_ = problems("crf_tagger", changes)
+    assert "has no counterpart here; " in first.message
+    assert advice in first.message

@@ -33,3 +33,17 @@ def test_file_that_is_not_text_is_named(tmp_path: Path):
 
     with pytest.raises(DataError, match=r"labels\.jsonl:1: not valid UTF-8 text"):
         Vocabularies.load(tmp_path)
+
+
+def test_folder_of_allennlp_keeps_its_order(tmp_path):
+    (tmp_path / "non_padded_namespaces.txt").write_text("*labels\n*tags\n")
+    (tmp_path / "tokens.txt").write_text("@@UNKNOWN@@\nthe\nan\n")
+    (tmp_path / "token_characters.txt").write_text("@@UNKNOWN@@\ne\n@@NEWLINE@@\n")
+    (tmp_path / "labels.txt").write_text("O\nU-X\nB-X\n")
+    vocabularies = Vocabularies.load(tmp_path)
+
+    assert vocabularies.words().items[2:] == ("the", "an")
+    assert vocabularies.characters().items[2:] == ("e", "\n")
+    assert vocabularies.labels().items == ("O", "U-X", "B-X")
+    assert list(vocabularies.counted("beginnings")) == ["U-X", "B-X"]
+    assert min(vocabularies.counted("words").values()) > 1000  # no minimum leaves them out

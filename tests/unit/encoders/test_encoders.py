@@ -18,7 +18,8 @@ FEEDFORWARD = {
     "feedforward": {"num_layers": 2, "hidden_dims": [4, 2], "activations": ["tanh", "linear"]},
 }
 COMPOSED = {"type": "compose", "encoders": [FEEDFORWARD, DEEP]}
-ALL = [LSTM, DEEP, {**DEEP, "type": "gru"}, FEEDFORWARD, COMPOSED, "pass_through"]
+STACKED = {"type": "stacked_bidirectional_lstm", "hidden_size": 2, "num_layers": 2}
+ALL = [LSTM, DEEP, {**DEEP, "type": "gru"}, FEEDFORWARD, COMPOSED, "pass_through", STACKED]
 EACH = pytest.mark.parametrize("config", ALL, ids=str)
 
 
@@ -142,3 +143,36 @@ def test_a_recurrent_encoder_may_hold_other_modules():
 def test_a_recurrent_network_is_of_some_kind():
     with pytest.raises(TypeError, match=r"abstract.*kind"):
         RecurrentEncoder(INPUT_DIM, 2)
+
+
+def test_stacked_layers_read_both_directions_of_the_one_below():
+    encoder = sequences.encoder(STACKED)
+    below, above = (
+        sequences.encoder({**STACKED, "num_layers": 1}, input_dim=dim) for dim in (INPUT_DIM, 4)
+    )
+    for layer, one in enumerate((below, above)):
+        one.forward_layers[0].load_state_dict(encoder.forward_layers[layer].state_dict())
+        one.backward_layers[0].load_state_dict(encoder.backward_layers[layer].state_dict())
+
+    encoded = encoder(sequences.inputs(), MASK)
+    torch.testing.assert_close(encoded, above(below(sequences.inputs(), MASK), MASK))
+
+    # The first half of the dimensions has read the words before, the other half those after.
+    later = sequences.inputs()
+    later[:, 3:] = 0
+    difference = (encoded - encoder(later, MASK)).abs().sum(dim=0)
+    one_layer = (below(sequences.inputs(), MASK) - below(later, MASK)).abs().sum(dim=0)
+    assert not one_layer[:3, :2].any()
+    assert one_layer[:3, 2:].any()
+    assert difference[:3].any()
+
+
+def test_layer_dropout_is_between_layers_in_training():
+    dropped = {**STACKED, "layer_dropout_probability": 0.5}
+    encoder, one = sequences.encoder(dropped), sequences.encoder({**dropped, "num_layers": 1})
+    for each, varies in ((encoder, True), (one, False)):
+        still = [each(sequences.inputs(), MASK) for _ in range(2)]
+        each.train()
+        moving = [each(sequences.inputs(), MASK) for _ in range(2)]
+        assert torch.equal(*still)
+        assert torch.equal(*moving) is not varies

@@ -18,6 +18,7 @@ ALL = [
     "concat_pooling",
     "self_attentive",
     {"type": "lstm", "hidden_size": 2, "num_layers": 2, "bidirectional": True},
+    {"type": "gru", "hidden_size": 2, "bidirectional": True},
     {**CNN, "ngram_filter_sizes": [1, 3], "short_sequences": "zero"},
 ]
 EACH = pytest.mark.parametrize("config", ALL, ids=str)

@@ -133,6 +133,7 @@ MODELS: dict[str, tuple[Any, list[Any], dict[str, Any]]] = {
             "max",
             "self_attentive",
             {"type": "lstm", "hidden_size": 3, "bidirectional": True},
+            {"type": "gru", "hidden_size": 3, "bidirectional": True},
             {
                 "type": "cnn",
                 "num_filters": 3,

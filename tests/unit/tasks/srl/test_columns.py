@@ -1,14 +1,15 @@
 import pytest
 
 from elmo_framework.data.formats.columns import CellError
-from elmo_framework.tasks.srl.columns import cells_of, tags_of
+from elmo_framework.data.formats.conll2012 import tags_of_brackets
+from elmo_framework.tasks.srl.columns import cells_of
 
 COLUMN = ["(ARG0*", "*", "*)", "(V*)", "*", "(C-ARG0*)", "(ARGM-TMP*", "*)"]
 TAGS = ["B-ARG0", "I-ARG0", "I-ARG0", "B-V", "O", "B-C-ARG0", "B-ARGM-TMP", "I-ARGM-TMP"]
 
 
 def test_brackets_are_tags():
-    assert tags_of(COLUMN) == TAGS
+    assert tags_of_brackets(COLUMN, "argument") == TAGS
 
 
 def test_tags_are_brackets():
@@ -16,7 +17,7 @@ def test_tags_are_brackets():
 
 
 def test_adjacent_arguments_are_separate():
-    assert tags_of(["(A0*)", "(A0*)"]) == ["B-A0", "B-A0"]
+    assert tags_of_brackets(["(A0*)", "(A0*)"], "argument") == ["B-A0", "B-A0"]
     assert cells_of(["B-A0", "B-A0"]) == ["(A0*)", "(A0*)"]
 
 
@@ -33,14 +34,14 @@ def test_inside_tag_without_beginning_starts_an_argument():
         (
             ["(A0(V*)*)"],
             0,
-            "'(A0(V*)*)' is not a valid cell of arguments; allowed: '(LABEL*', '*)', ",
+            "'(A0(V*)*)' is not a valid cell for an argument; allowed: '(LABEL*', '*)', ",
         ),
-        (["-"], 0, "'-' is not a valid cell of arguments"),
+        (["-"], 0, "'-' is not a valid cell for an argument"),
     ],
 )
 def test_malformed_cell_is_refused_with_its_place(cells, position, message):
     with pytest.raises(CellError) as raised:
-        tags_of(cells)
+        tags_of_brackets(cells, "argument")
 
     assert raised.value.position == position
     assert str(raised.value).startswith(message)
