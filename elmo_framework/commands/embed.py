@@ -12,6 +12,7 @@ from elmo_framework.embedding.job import STANDARD_OUTPUT, WHOLE, EmbeddingJob
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
+_SHARD_FORMATS = ("parquet", "safetensors")
 _NPY_SUFFIX, _JSON_SUFFIXES = ".npy", (".json", ".jsonl")
 
 
@@ -30,6 +31,7 @@ examples:
   elmo embed models/bert news.txt --output-file news.npy --layers top --pool mean
   elmo embed models/bert news.txt --output-file news.hdf5 --max-length 128 --sub-token-mode first
   elmo embed runs/bilm news-*.txt --output-dir news --part 3/16
+  elmo embed mini news-*.txt --output-dir news --layers top --pool mean --format parquet
   torchrun --nproc-per-node 4 -m elmo_framework embed runs/bilm news.txt --output-file news
 
 Each line of the input is a sentence. Line i of all files together, from 0, has the name "i":
@@ -42,7 +44,7 @@ Each line of the input is a sentence. Line i of all files together, from 0, has 
   numpy.load("news.npy")                                 --output-file news.npy: the words of all
                                                          lines, concatenated
   news/000000-000042/...                                 --output-dir news: one such folder or
-                                                         HDF5 file per shard, in their order
+                                                         file per shard, in their order
   {"words": [...], "vectors": [...]}                     no --output-file: one JSON line per line
                                                          of the input, vectors as in HDF5
 The axis of layers exists only with --layers all; with --pool, the axis of words is absent from
@@ -83,6 +85,8 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
         if self.output_dir is not None:
             self._check_shards()
             return
+        if flag := self._needs_shards():
+            raise RunError(f"{flag} needs --output-dir, which writes shards")
         if self.part != WHOLE:
             raise RunError("--part needs --output-dir")
         if self.output.suffix in _JSON_SUFFIXES:
@@ -94,6 +98,20 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
             for flag in ("format", "force", "resume"):
                 if getattr(self, flag):
                     raise RunError(f"--{flag} needs --output-file, such as vectors.hdf5")
+
+    def _needs_shards(self) -> str:
+        """Return what only shards have, if there is something."""
+        from elmo_framework.embedding.shards import is_table
+
+        if self.dtype == "int8":
+            return "--dtype int8"
+        if self.format in _SHARD_FORMATS:
+            return f"--format {self.format}"
+        if table := next(filter(is_table, self.sentences), None):
+            return f"{table}: a table"
+        if self.output.suffix.removeprefix(".") in _SHARD_FORMATS:
+            return f"{self.output.suffix} of --output-file {self.output}"
+        return ""
 
     def _check_shards(self) -> None:
         """Raise RunError for options that one output has and a folder of shards does not."""

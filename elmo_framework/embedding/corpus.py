@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.corpus.blocks import LineRange
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, decoded_lines, read_lines
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
@@ -29,11 +27,15 @@ class Line:
         path: of its file.
         number: in its file, from 1.
         text: without spaces around it.
+        tokens: the words of the text, where it is tokenized already.
+        id: of the line, where the input has identifiers.
     """
 
     path: Path
     number: int
     text: str
+    tokens: list[str] | None = None
+    id: str | int | None = None
 
 
 @final
@@ -42,14 +44,14 @@ class SentenceFiles:
 
     Args:
         sources: files, those that end with `.gz`, `.bz2`, `.xz` or `.zst` compressed; `-` is
-            standard input; or lines of a file that are in memory.
+            standard input; or lines that are in memory.
         tokenizer: splits a line into words.
         standard_input: its content, where it is among the paths; see `data.paths.spooled`.
     """
 
     def __init__(
         self,
-        sources: Sequence[Path | LineRange],
+        sources: Sequence[Path | Sequence[Line]],
         *,
         tokenizer: Tokenizer,
         standard_input: BinaryIO | None = None,
@@ -64,12 +66,14 @@ class SentenceFiles:
             DataError: a file cannot be read, or is not UTF-8.
         """
         for source in self._sources:
-            path = source.path if isinstance(source, LineRange) else source
-            for number, text in self._numbered(source):
-                yield Line(path, number, text.strip())
+            if isinstance(source, Path):
+                for number, text in self._numbered(source):
+                    yield Line(source, number, text.strip())
+            else:
+                yield from source
 
     def words(self, line: Line) -> list[str]:
-        return self._tokenizer.words(line.text)
+        return self._tokenizer.words(line.text) if line.tokens is None else line.tokens
 
     def build_index(
         self, *, max_lines: int | None = None, by_document: bool = False
@@ -102,16 +106,12 @@ class SentenceFiles:
                 )
         if not lengths:
             source = self._sources[0]
-            path = source.path if isinstance(source, LineRange) else source
-            raise DataError("no lines to embed", path=path)
+            raise DataError("no lines to embed", path=source if isinstance(source, Path) else None)
         index = _corpus_index(lengths, digests)
         return index.by_document(np.frombuffer(documents, np.int64)) if by_document else index
 
-    def _numbered(self, source: Path | LineRange) -> Iterator[tuple[int, str]]:
-        if isinstance(source, LineRange):
-            content = io.BytesIO(source.content)
-            yield from decoded_lines(content, source.path, first=source.first_line)
-        elif source == STANDARD_INPUT:
+    def _numbered(self, source: Path) -> Iterator[tuple[int, str]]:
+        if source == STANDARD_INPUT:
             assert self._standard_input is not None
             self._standard_input.seek(0)
             yield from decoded_lines(self._standard_input, source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from operator import itemgetter
@@ -19,10 +19,18 @@ from elmo_framework.console import ProgressBar, format_bytes, plural
 from elmo_framework.corpus.blocks import text_files
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.tokenizer import build_tokenizer
+from elmo_framework.embedding.arrow_files import Columns
+from elmo_framework.embedding.converted_formats import (
+    ConvertedFormat,
+    ParquetFormat,
+    QuantizedHdf5Format,
+    QuantizedNpyFormat,
+    SafetensorsFormat,
+)
 from elmo_framework.embedding.corpus import CorpusIndex, SentenceFiles
-from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
+from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob, VectorFormat
 from elmo_framework.embedding.json_lines import write_json_lines
-from elmo_framework.embedding.shards import ShardFolder, input_settings, read_shards
+from elmo_framework.embedding.shards import ShardFolder, input_settings, is_table, read_shards
 from elmo_framework.embedding.vector_file_format import (
     Hdf5Format,
     NpyFileFormat,
@@ -51,6 +59,23 @@ from elmo_framework.training.process_group import (
 
 MAX_KEPT_SENTENCES = 1_000_000
 """How many lines an HDF5 file may have that keeps all sentences in one JSON text."""
+
+_SHARD_SUFFIXES: Mapping[VectorFormat, str] = {
+    "npy": "",
+    "hdf5": ".hdf5",
+    "parquet": ".parquet",
+    "safetensors": ".safetensors",
+}
+
+_CONVERTED_FORMATS: Mapping[tuple[VectorFormat, bool], type[ConvertedFormat]] = {
+    ("npy", True): QuantizedNpyFormat,
+    ("hdf5", True): QuantizedHdf5Format,
+    ("parquet", False): ParquetFormat,
+    ("parquet", True): ParquetFormat,
+    ("safetensors", False): SafetensorsFormat,
+    ("safetensors", True): SafetensorsFormat,
+}
+"""By the format, and whether vectors are quantized."""
 
 _BATCHES_A_POOL = 32
 """Sorted by length are the sentences of so many full batches at a time."""
@@ -187,7 +212,10 @@ def _embed_part(job: EmbeddingJob, folder: Path, device: torch.device) -> None:
     reader = VectorReader(job, device)
     layout, tokenizer = _layout(job, reader.form), build_tokenizer(job.tokenizer)
     settings = {**_settings(job, reader), **input_settings(files), "tokenizer": job.tokenizer}
-    shards = ShardFolder(folder, settings, suffix=".hdf5" if job.file_format == "hdf5" else "")
+    columns = Columns(job.text_column, job.id_column)
+    if any(map(is_table, files)):
+        settings["columns"] = list(columns)
+    shards = ShardFolder(folder, settings, suffix=_SHARD_SUFFIXES[job.file_format])
     num_written = num_lines = 0
     with (
         stoppable("run the same command again"),
@@ -195,11 +223,11 @@ def _embed_part(job: EmbeddingJob, folder: Path, device: torch.device) -> None:
         ProgressBar(f"embedding, part {job.part}", total=None, unit="token") as progress,
     ):
         shards.create()
-        for shard in read_shards(files, job.part):
+        for shard in read_shards(files, job.part, columns):
             with shards.writing(shard) as path:
                 if path is None:
                     continue
-                corpus = SentenceFiles([shard.lines], tokenizer=tokenizer)
+                corpus = SentenceFiles([shard.lines(tokenizer)], tokenizer=tokenizer)
                 index = corpus.build_index()
                 file_index = index if job.pool == "none" else index.as_pooled()
                 pool_words = _BATCHES_A_POOL * job.max_tokens
@@ -223,10 +251,13 @@ def _write_shard(parts: _Parts, path: Path, progress: ProgressBar) -> None:
             _embed_pool(parts, sentences, places, write, progress)
     if parts.reader.form.is_pooled:
         _write_blank(parts, places, layout.file(path))
-    layout.complete(path, parts.file_index, places)
+    layout.complete(path, parts.file_index, parts.corpus.lines, places)
 
 
 def _layout(job: EmbeddingJob, form: VectorShape) -> VectorFileFormat:
+    is_quantized = job.dtype == "int8"
+    if (converted := _CONVERTED_FORMATS.get((job.file_format, is_quantized))) is not None:
+        return converted(form, is_quantized=is_quantized)
     if job.file_format == "npy":
         return NpyFileFormat(form) if job.output.suffix == ".npy" else NpyFolderFormat(form)
     return Hdf5Format(
@@ -289,7 +320,7 @@ def _finish(parts: _Parts, output: ResumableOutput) -> None:
             places = read_places(output)
             if parts.reader.form.is_pooled:
                 _write_blank(parts, places, parts.layout.file(output.result))
-            parts.layout.complete(output.result, parts.file_index, places)
+            parts.layout.complete(output.result, parts.file_index, parts.corpus.lines, places)
         output.finish()
 
 

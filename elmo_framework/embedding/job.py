@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from elmo_framework.config.arguments import (
     AboveZero,
@@ -23,6 +23,8 @@ STANDARD_OUTPUT = Path("-")
 """The output path that means standard output, which JSON lines are written to."""
 
 _HDF5_SUFFIXES = (".hdf5", ".h5")
+
+VectorFormat: TypeAlias = Literal["hdf5", "npy", "parquet", "safetensors"]
 
 
 class Part(NamedTuple):
@@ -61,7 +63,11 @@ class EmbeddingJob:
         bilm: the folder of a biLM, or of its run, or its name: mini, or a published one; or the
             folder of a transformer.
         sentences: text files with one sentence per line; .gz, .bz2, .xz and .zst are decompressed,
-            - reads standard input.
+            - reads standard input; with --output-dir also tables: .parquet, .arrow and .feather.
+        text_column: the column of a table with the sentences: strings, or lists of words (default:
+            %(default)s).
+        id_column: the column of a table with identifiers, for --format parquet (default: id, if
+            there is one).
         output: the output; JSON lines on standard output by default.
         output_dir: a folder of shards instead of one output; each is complete when it appears, and
             a job that is started again computes those that are missing.
@@ -74,9 +80,12 @@ class EmbeddingJob:
             file, ends a document (default: %(default)s).
         pool: one vector per sentence: the mean or the maximum over its words, or the vectors of its
             first and its last word, concatenated; zeros for a blank line (default: %(default)s).
+        dtype: of the numbers that are written; int8, for shards, has a scale per vector (default:
+            %(default)s).
         format: hdf5: one file in the layout of `allennlp elmo`; npy: one array of all words if OUT
-            ends with .npy, otherwise a folder with a memory-mapped array and its index (default:
-            hdf5 for .hdf5 and .h5, otherwise npy).
+            ends with .npy, otherwise a folder with a memory-mapped array and its index; for shards
+            also parquet: a row per line with its id, tokens and vectors, and safetensors: the
+            arrays of a folder (default: hdf5 for .hdf5 and .h5, otherwise npy).
         forget_sentences: omit sentence_to_index from the HDF5 file; required above a million lines.
         use_sentence_keys: name the datasets of the HDF5 file by their sentences, which must be
             unique; a / in a sentence creates an HDF5 group.
@@ -100,13 +109,15 @@ class EmbeddingJob:
     bilm: Annotated[Path | str, Argument("BILM", is_positional=True, parse=str)]
     sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
     output: Annotated[Path, Argument("OUT", flags=("--output-file",))] = STANDARD_OUTPUT
+    text_column: Annotated[str, Argument("NAME")] = "text"
+    id_column: Annotated[str | None, Argument("NAME")] = None
     output_dir: Annotated[Path | None, Argument("DIR")] = None
     part: Annotated[Part, Argument("I/N", parse=parse_part)] = WHOLE
     layers: Annotated[str, Argument("LAYERS")] = "all"
     state: Literal["reset", "document"] = "reset"
     pool: Pool = "none"
-    dtype: Literal["float32", "float16"] = "float32"
-    format: Literal["hdf5", "npy"] | None = None
+    dtype: Literal["float32", "float16", "int8"] = "float32"
+    format: VectorFormat | None = None
     forget_sentences: Annotated[bool, Argument(excludes="keys")] = False
     use_sentence_keys: Annotated[bool, Argument(excludes="keys")] = False
     force: Force = False
@@ -121,6 +132,6 @@ class EmbeddingJob:
     packages: Plugins = ()
 
     @property
-    def file_format(self) -> Literal["hdf5", "npy"]:
+    def file_format(self) -> VectorFormat:
         """The format, which the suffix of the output decides by default."""
         return self.format or ("hdf5" if self.output.suffix in _HDF5_SUFFIXES else "npy")

@@ -2,7 +2,8 @@
 
 The boundaries of shards come from the input alone: a plain file is cut into blocks of
 `SHARD_BYTES`, and a line belongs to the block in which its first byte is. A compressed file is cut
-the same way, but belongs to one part as a whole, since it is read from its beginning.
+the same way, but belongs to one part as a whole, since it is read from its beginning. A shard of a
+table is a row group of Parquet, or a record batch of Arrow.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
 from typing import Any, final
 
@@ -18,14 +21,23 @@ from filelock import FileLock
 
 from elmo_framework.corpus.blocks import LineRange, split_lines
 from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, reading
+from elmo_framework.data.formats.text_files import decoded_lines
+from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.embedding.arrow_files import TABLE_SUFFIXES, Columns, RowGroup, TableFile
+from elmo_framework.embedding.corpus import Line
 from elmo_framework.embedding.job import Part
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import replacing, write_text
+from elmo_framework.io.remote import RemotePath
 
 SHARD_BYTES = 1 << 20
 """The text of a shard, about 10,000 sentences; the work that is lost if a job is killed."""
 
-_SETTINGS = "settings.json"
+_SETTINGS = "_settings.json"
+"""Readers of a folder of Parquet files skip names with this beginning."""
+
+_SAMPLE_BYTES = 1 << 16
+_DEFAULT_COLUMNS = Columns()
 
 
 @final
@@ -35,47 +47,121 @@ class Shard:
 
     Attributes:
         name: sorts shards in the order of the input.
-        lines: their content.
+        range: their content.
     """
 
     name: str
-    lines: LineRange
+    range: LineRange | RowGroup
+
+    @property
+    def digest(self) -> str:
+        """The digest of the content."""
+        if isinstance(self.range, RowGroup):
+            return self.range.digest
+        return blake2b(self.range.content, digest_size=16).hexdigest()
+
+    def lines(self, tokenizer: Tokenizer) -> list[Line]:
+        """Tokenize the lines, which fit into memory.
+
+        The id of a line is that of its row, or `NAME/NUMBER`, from 0.
+
+        Raises:
+            DataError: they are not UTF-8.
+        """
+        if isinstance(self.range, RowGroup):
+            return self._rows(self.range, tokenizer)
+        path, content = self.range.path, BytesIO(self.range.content)
+        return [
+            Line(path, number, text.strip(), tokenizer.words(text.strip()), f"{self.name}/{index}")
+            for index, (number, text) in enumerate(
+                decoded_lines(content, path, first=self.range.first_line)
+            )
+        ]
+
+    def _rows(self, group: RowGroup, tokenizer: Tokenizer) -> list[Line]:
+        ids = group.ids or [f"{self.name}/{index}" for index in range(len(group.texts))]
+        lines = list[Line]()
+        for index, (text, id_) in enumerate(zip(group.texts, ids, strict=True)):
+            words = tokenizer.words(text.strip()) if isinstance(text, str) else text
+            lines.append(Line(group.path, index + 1, " ".join(words), words, id_))
+        return lines
 
 
-def read_shards(files: Sequence[Path], part: Part) -> Iterator[Shard]:
+def read_shards(
+    files: Sequence[Path], part: Part, columns: Columns = _DEFAULT_COLUMNS
+) -> Iterator[Shard]:
     """Yield the shards of a part; those of other parts are not read.
+
+    Args:
+        files: text, or tables.
+        part: takes every `total`-th block or group, or compressed file.
+        columns: of tables.
 
     Raises:
         DataError: a file cannot be read, or all are empty.
     """
     unit = 0
     for number, file in enumerate(files):
-        is_compressed = file.suffix in SUFFIXES
-        num_units = 1 if is_compressed else _num_blocks(file)
+        num_units = _num_units(file)
         own = range((part.number - unit) % part.total, num_units, part.total)
         unit += num_units
-        if not own:
-            continue
-        with reading(file) as stream:
-            ranges: Iterator[tuple[int, LineRange]]
-            if is_compressed:
-                ranges = enumerate(split_lines(decompressed(stream, file), file, SHARD_BYTES))
-            else:
-                ranges = ((block, _read_block(stream, file, block)) for block in own)
-            for block, lines in ranges:
-                if lines.content:
-                    yield Shard(f"{number:06}-{block:06}", lines)
+        for block, content in _read(file, own, columns) if own else ():
+            yield Shard(f"{number:06}-{block:06}", content)
     if not unit:
         raise DataError("no lines to embed", path=files[0])
 
 
+def _num_units(file: Path) -> int:
+    """Return how many units of work a file is; a compressed one is one."""
+    if is_table(file):
+        return len(TableFile(file))
+    return 1 if file.suffix in SUFFIXES else _num_blocks(file)
+
+
+def _read(file: Path, own: range, columns: Columns) -> Iterator[tuple[int, LineRange | RowGroup]]:
+    """Yield the blocks of some units that are not empty."""
+    if is_table(file):
+        table = TableFile(file)
+        groups = ((group, table.read(group, columns)) for group in own)
+        yield from ((group, rows) for group, rows in groups if rows.texts)
+        return
+    ranges: Iterator[tuple[int, LineRange]]
+    with reading(file) as stream:
+        if file.suffix in SUFFIXES:
+            ranges = enumerate(split_lines(decompressed(stream, file), file, SHARD_BYTES))
+        else:
+            ranges = ((block, _read_block(stream, file, block)) for block in own)
+        yield from ((block, lines) for block, lines in ranges if lines.content)
+
+
 def input_settings(files: Sequence[Path]) -> dict[str, Any]:
-    """Return what identifies the input: the names of its files, and their sizes in bytes."""
+    """Return what identifies the input: the names of its files, and digests of their samples."""
     return {
         "files": [file.name for file in files],
-        "sizes": [file.stat().st_size for file in files],
+        "content": [_sample_digest(file) for file in files],
         "shard_bytes": SHARD_BYTES,
     }
+
+
+def is_table(file: Path) -> bool:
+    """Return whether a file is read as a table."""
+    return file.suffix in TABLE_SUFFIXES
+
+
+def _sample_digest(file: Path) -> str | None:
+    """Return a digest of the size, the first and the last bytes of a file.
+
+    None for compressed remote files: only the part that reads them copies them.
+    """
+    if isinstance(file, RemotePath) and file.suffix in SUFFIXES:
+        return None
+    size = file.stat().st_size
+    digest = blake2b(str(size).encode(), digest_size=16)
+    with file.open("rb") as stream:
+        digest.update(stream.read(_SAMPLE_BYTES))
+        stream.seek(max(0, size - _SAMPLE_BYTES))
+        digest.update(stream.read())
+    return digest.hexdigest()
 
 
 @final
@@ -115,10 +201,16 @@ class ShardFolder:
     def writing(self, shard: Shard) -> Iterator[Path | None]:
         """Yield a temporary path for a shard, renamed if the body succeeds; None if it exists.
 
-        Of jobs that want the same shard, one writes it, and the others wait for it.
+        Of jobs that want the same shard, one writes it, and the others wait for it. The digest of
+        its text is in `.NAME.input`.
+
+        Raises:
+            RunError: it exists, and its text has changed.
         """
         path = self._path / (shard.name + self._suffix)
+        digest = self._path / f".{shard.name}.input"
         if path.exists():
+            _check_unchanged(shard, digest)
             yield None
             return
         lock = self._path / f".{shard.name}.lock"
@@ -128,6 +220,7 @@ class ShardFolder:
             else:
                 with replacing(path) as aside:
                     yield aside
+                    digest.write_text(shard.digest, encoding="utf-8")
             # Only once the shard exists: whoever waits for this lock finds it.
             lock.unlink(missing_ok=True)
 
@@ -139,6 +232,14 @@ class ShardFolder:
                 f"--output-dir {self._path}: its shards have other settings ({', '.join(names)}); "
                 "use the same, or choose another folder"
             )
+
+
+def _check_unchanged(shard: Shard, digest: Path) -> None:
+    if digest.exists() and digest.read_text(encoding="utf-8") != shard.digest:
+        raise RunError(
+            f"{shard.range.path}: the text of shard {shard.name} has changed since its vectors "
+            "were written; choose another --output-dir"
+        )
 
 
 def _num_blocks(file: Path) -> int:

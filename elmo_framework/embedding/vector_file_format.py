@@ -82,12 +82,19 @@ class VectorFileFormat(ABC):
             DataError: a sentence cannot have its place.
         """
 
-    def complete(self, path: Path, corpus_index: CorpusIndex, places: NDArray[np.int64]) -> None:
+    def complete(
+        self,
+        path: Path,
+        corpus_index: CorpusIndex,
+        lines: Callable[[], Iterable[Line]],
+        places: NDArray[np.int64],
+    ) -> None:
         """Write what depends on vectors, once all are in their places; nothing by default.
 
         Args:
             path: of the result.
             corpus_index: of the corpus.
+            lines: reads the corpus.
             places: the offsets that `create` returned.
         """
         return
@@ -128,7 +135,7 @@ class NpyFolderFormat(VectorFileFormat):
         path.mkdir()
         begin = _create_npy(self.file(path), self.form, corpus_index.num_words)
         with (path / "index.npy").open("wb") as file:
-            _write_npy_header(file, (corpus_index.num_lines, 2), "int64")
+            write_npy_header(file, (corpus_index.num_lines, 2), "int64")
             file.write(np.stack([corpus_index.offsets, corpus_index.lengths], axis=1).data)
         header = {
             "format": f"{KIND} {FORMAT}",
@@ -161,7 +168,13 @@ class NpyFileFormat(VectorFileFormat):
         begin = _create_npy(path, self.form, int(ends[-1]))
         return (ends - corpus_index.lengths.astype(np.int64)) * self.form.num_bytes + begin
 
-    def complete(self, path: Path, corpus_index: CorpusIndex, places: NDArray[np.int64]) -> None:
+    def complete(
+        self,
+        path: Path,
+        corpus_index: CorpusIndex,
+        lines: Callable[[], Iterable[Line]],
+        places: NDArray[np.int64],
+    ) -> None:
         """Copy the vectors of lines that were computed once to the others with the same words."""
         with path.open("r+b") as file:
             for line in np.flatnonzero(~corpus_index.is_first).tolist():
@@ -262,12 +275,12 @@ def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
 def _create_npy(path: Path, form: VectorShape, num_words: int) -> int:
     """Make an array of vectors without its numbers, and return where these begin."""
     with path.open("wb") as file:
-        begin = _write_npy_header(file, form.shape(num_words), form.dtype)
+        begin = write_npy_header(file, form.shape(num_words), form.dtype)
         file.truncate(begin + num_words * form.num_bytes)
     return begin
 
 
-def _write_npy_header(file: Any, shape: tuple[int, ...], dtype: str) -> int:
+def write_npy_header(file: Any, shape: tuple[int, ...], dtype: str) -> int:
     """Write the header of a `.npy` file and return where its numbers begin."""
     descr = np.dtype(dtype).newbyteorder("<").str
     header = {"descr": descr, "fortran_order": False, "shape": shape}

@@ -68,7 +68,9 @@ class VectorReader:
         self.layers, self._pool = self._selection.name, job.pool
         dim = pooled_dim(source.dim, job.pool)
         is_pooled = job.pool != "none"
-        self.form = VectorShape(self._selection.rows, dim, job.dtype, is_pooled=is_pooled)
+        # int8 is made of finished vectors, each with the scale of its largest number.
+        dtype = "float32" if job.dtype == "int8" else job.dtype
+        self.form = VectorShape(self._selection.rows, dim, dtype, is_pooled=is_pooled)
 
     def read(
         self, documents: Sequence[Sequence[Sequence[str]]]

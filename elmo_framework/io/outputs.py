@@ -115,7 +115,7 @@ PARTS: Mapping[FolderKind, Sequence[str]] = {
         "training",
         "held_out",
     ),
-    "folder of vectors": _VECTOR_PARTS,
+    "folder of vectors": (*_VECTOR_PARTS, "scales.npy"),
     "cache": ("downloads", "layers", "compiled", "archives", "hub"),
 }
 """The files and folders that belong to each kind of folder; others are the user's."""

@@ -15,4 +15,4 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    assert run_page(ROOT / "docs/embedding.md") == 16
+    assert run_page(ROOT / "docs/embedding.md") == 19

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 
@@ -21,6 +22,7 @@ from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob, Part, parse_part
 from elmo_framework.embedding.shards import Shard, ShardFolder, read_shards
 from elmo_framework.errors import DataError, RunError
+from elmo_framework.io.remote import as_path
 from tests.unit.embedding.test_embed import hdf5, npy
 
 LINES = [f"line {number} has words ." if number % 5 else "" for number in range(60)]
@@ -50,7 +52,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.name[0] not in ".s")
+    return sorted(path for path in folder.iterdir() if path.name[0] not in "._")
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 40])
@@ -59,7 +61,7 @@ def test_parts_cover_every_line_once(sharded: Make, count: int) -> None:
     every = [shard for index in range(count) for shard in read_shards(files, Part(index, count))]
     every.sort(key=lambda shard: shard.name)
     assert every == list(read_shards(files, Part(0, 1)))
-    texts = [shard.lines.content.decode().splitlines() for shard in every]
+    texts = [shard.range.content.decode().splitlines() for shard in every]
     assert [line for text in texts for line in text] == LINES
     assert len(every) > 4
 
@@ -67,7 +69,7 @@ def test_parts_cover_every_line_once(sharded: Make, count: int) -> None:
 def test_lines_longer_than_a_shard_stay_whole(tmp_path: Path, sharded: Make) -> None:
     (tmp_path / "long.txt").write_text("a\n" + "b" * 500 + "\nc\n")
     files = [tmp_path / "long.txt"]
-    every = [shard.lines.content for n in range(3) for shard in read_shards(files, Part(n, 3))]
+    every = [shard.range.content for n in range(3) for shard in read_shards(files, Part(n, 3))]
     assert sorted(every) == [b"a\n" + b"b" * 500 + b"\n", b"c\n"]
 
 
@@ -135,8 +137,35 @@ def test_other_input_is_refused(sharded: Make, tmp_path: Path) -> None:
     embed(sharded(part=Part(0, 9)))
     with (tmp_path / "a.txt").open("a") as file:
         file.write("one more\n")
-    with pytest.raises(RunError, match=r"other settings \(sizes\)"):
+    with pytest.raises(RunError, match=r"other settings \(content\)"):
         embed(sharded(part=Part(1, 9)))
+
+
+def test_text_changed_within_a_file_is_refused(
+    sharded: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "_SAMPLE_BYTES", 10)
+    embed(sharded())
+    text = (tmp_path / "a.txt").read_text()
+    (tmp_path / "a.txt").write_text(text.replace("line 2 has", "line 2 had"))
+    with pytest.raises(RunError, match=r"a.txt: the text of shard 000000-000000 has changed"):
+        embed(sharded())
+
+
+def test_remote_compressed_files_are_copied_by_one_part(
+    sharded: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filesystem = fsspec.filesystem("memory")
+    for number in range(2):
+        filesystem.pipe(f"/parts/{number}.txt.gz", gzip.compress(b"one line\n"))
+    monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
+    files = [as_path(f"memory://parts/{number}.txt.gz") for number in range(2)]
+    embed(sharded(sentences=files, part=Part(1, 2)))
+    copies = [path.name for path in (tmp_path / "cache").rglob("*.gz")]
+    assert len(copies) == 1
+    assert copies[0].endswith("1.txt.gz")
+    embed(sharded(sentences=files, part=Part(0, 2)))
+    assert len(visible(tmp_path / "out")) == 2
 
 
 def test_a_folder_with_other_files_is_refused(sharded: Make, tmp_path: Path) -> None:
@@ -158,7 +187,7 @@ def test_empty_files_are_skipped(sharded: Make, tmp_path: Path) -> None:
     empty, text = tmp_path / "empty.txt", tmp_path / "b.txt"
     empty.touch()
     shards = list(read_shards([empty, text], Part(0, 1)))
-    assert {shard.lines.path for shard in shards} == {text}
+    assert {shard.range.path for shard in shards} == {text}
     with pytest.raises(DataError, match=r"empty.txt: no lines to embed"):
         embed(sharded(sentences=[empty]))
 
@@ -213,4 +242,4 @@ def test_a_job_waits_for_a_shard_of_another(tmp_path: Path) -> None:
         path.write_text("vectors")
     other.join()
     assert results == [None]
-    assert [file.name for file in tmp_path.iterdir()] == ["000000-000000"]
+    assert [file.name for file in visible(tmp_path)] == ["000000-000000"]
