@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from pickle import UnpicklingError
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import remove, remove_folder, replacing, write_text
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.state import TrainingState
@@ -62,16 +64,33 @@ class Checkpointer:
 
     def __init__(self, directory: Path, *, keep: int, group: ProcessGroup) -> None:
         self._directory, self._keep, self._group = directory, keep, group
+        self._writer = ThreadPoolExecutor(1, "checkpoint")
+        self._pending: Future[None] | None = None
 
     def save(self, snapshot: Snapshot) -> None:
-        """Write a checkpoint, then remove outdated ones."""
+        """Write a checkpoint, then remove outdated ones.
+
+        Tensors on an accelerator are copied, and a thread writes them while training continues.
+        """
+        self.finish()
         locals_ = self._group.gather_to_first(_to_cpu(snapshot.local))
-        if self._group.is_first:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with replacing(self._folder(snapshot.progress.step)) as aside:
-                self._write(aside, snapshot, locals_)
-            self._remove_old(snapshot.progress)
-        self._group.wait()
+        is_copied = not all(uses_cpu_code(tensor) for tensor in snapshot.weights.values())
+        if self._group.is_first and is_copied:
+            self._pending = self._writer.submit(self._replace, _copied(snapshot), locals_)
+        elif self._group.is_first:
+            self._replace(snapshot, locals_)
+        if not is_copied:
+            self._group.wait()
+
+    def finish(self) -> None:
+        """Wait until the last checkpoint is written.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
 
     def restore(self) -> Snapshot | None:
         """Read the last checkpoint, or return None; remove incomplete folders of killed processes.
@@ -89,7 +108,11 @@ class Checkpointer:
             return self._read(folder)
 
     def folders(self) -> dict[int, Path]:
-        """Return the complete checkpoints by step."""
+        """Return the complete checkpoints by step, when the last one is written."""
+        self.finish()
+        return self._complete()
+
+    def _complete(self) -> dict[int, Path]:
         paths = self._directory.glob("step-*") if self._directory.is_dir() else ()
         return {int(path.name.removeprefix("step-")): path for path in paths}
 
@@ -126,6 +149,12 @@ class Checkpointer:
     def _folder(self, step: int) -> Path:
         return self._directory / f"step-{step:09d}"
 
+    def _replace(self, snapshot: Snapshot, locals_: list[Mapping[str, Any]]) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with replacing(self._folder(snapshot.progress.step)) as aside:
+            self._write(aside, snapshot, locals_)
+        self._remove_old(snapshot.progress)
+
     def _write(self, folder: Path, snapshot: Snapshot, locals_: list[Mapping[str, Any]]) -> None:
         folder.mkdir()
         save_tensors(snapshot.weights, folder / _WEIGHTS)
@@ -158,7 +187,7 @@ class Checkpointer:
         )
 
     def _remove_old(self, progress: TrainingState) -> None:
-        folders = self.folders()
+        folders = self._complete()
         wanted_steps = {*sorted(folders)[-self._keep :], progress.best_step}
         for step, folder in folders.items():
             if step not in wanted_steps:
@@ -200,6 +229,28 @@ def _readable(folder: Path) -> Iterator[Path]:
             f"{folder}: this checkpoint cannot be read ({reason}); remove the folder to resume "
             "from the previous checkpoint"
         ) from error
+
+
+def _copied(snapshot: Snapshot) -> Snapshot:
+    """Copy the tensors of a snapshot to the CPU, so that training can change its own."""
+    copied = replace(
+        snapshot,
+        weights=_copy(snapshot.weights),
+        average=_copy(snapshot.average),
+        training=_copy(snapshot.training),
+    )
+    if any(tensor.is_cuda for tensor in snapshot.weights.values()):
+        torch.cuda.synchronize()  # the copies to pinned memory are asynchronous
+    return copied
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        copy = torch.empty(value.shape, dtype=value.dtype, pin_memory=value.is_cuda)
+        return copy.copy_(value.detach(), non_blocking=True)
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in value.items()}
+    return value
 
 
 def _to_cpu(value: Any) -> Any:

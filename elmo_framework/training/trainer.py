@@ -134,6 +134,7 @@ class Trainer:
                 self._save(checkpointer)
                 self._update_began += self._seconds() - began
             self._check_interrupt(interrupt, checkpointer, is_saved=is_saved)
+        checkpointer.finish()
         assert self._end_reason is not None
         return TrainingResult(self.progress, self._end_reason)
 
@@ -226,6 +227,7 @@ class Trainer:
             load_generator_states(generators)
             self.progress = replace(self.progress, is_evaluation_due=True)
             self._save(checkpointer)
+            checkpointer.finish()
             raise self._stopped(stop.signal_name) from None
         metric = self.options.validation_metric
         require_score(metric, scores)
@@ -298,6 +300,7 @@ class Trainer:
         if signal_name is not None:
             if not is_saved:
                 self._save(checkpointer)
+            checkpointer.finish()
             raise self._stopped(signal_name)
 
     def _stopped(self, signal_name: str) -> StoppedError:

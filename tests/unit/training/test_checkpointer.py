@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -16,6 +18,8 @@ import torch
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io import files
+from elmo_framework.kernels.backend import accelerator_code
+from elmo_framework.model.weights import load_tensors
 from elmo_framework.training import checkpointer as checkpointing
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
@@ -214,3 +218,55 @@ def test_malicious_checkpoint_runs_no_code(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError, match="this checkpoint cannot be read"):
         toy.checkpointer.restore()
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_thread_writes_what_an_accelerator_had_when_it_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Toy(tmp_path, num_steps=1)
+    is_changed = threading.Event()
+    write = toy.checkpointer._write
+
+    def write_later(*arguments: Any) -> None:
+        assert is_changed.wait(30)
+        write(*arguments)
+
+    monkeypatch.setattr(toy.checkpointer, "_write", write_later)
+    expected = {name: tensor.clone() for name, tensor in toy.model.state_dict().items()}
+    with accelerator_code():
+        toy.trainer._save(toy.checkpointer)
+    with torch.no_grad():
+        for tensor in toy.model.parameters():
+            tensor += 1
+    is_changed.set()
+    assert list(toy.checkpointer.folders()) == [0]
+    written = load_tensors(toy.checkpointer.weights_file(0))
+    for name, tensor in expected.items():
+        assert torch.equal(written[name], tensor)
+
+
+def test_an_error_of_the_thread_stops_the_next_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    toy = Toy(tmp_path, num_steps=1)
+    monkeypatch.setattr(toy.checkpointer, "_write", fail)
+    with accelerator_code():
+        toy.trainer._save(toy.checkpointer)
+        with pytest.raises(OSError, match="No space left on device"):
+            toy.trainer._save(toy.checkpointer)
+    assert content(tmp_path / "checkpoints") == {}
+
+
+def test_checkpoints_of_an_accelerator_resume_exactly(tmp_path: Path) -> None:
+    every = {"checkpointer": {"save_every": {"steps": 1}}}
+    with accelerator_code():
+        whole = Toy(tmp_path / "whole", num_steps=6, **every)
+        whole.run()
+        Toy(tmp_path / "parts", num_steps=3, **every).run()
+        parts = Toy(tmp_path / "parts", num_steps=6, **every)
+        parts.run()
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(parts.model.state_dict()[name], tensor)
