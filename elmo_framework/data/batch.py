@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from typing import Any, Protocol, Self, TypeVar, cast
 
 import torch
 from torch import Tensor
+
+from elmo_framework.kernels.backend import uses_cpu_code
 
 BatchT = TypeVar("BatchT")
 ItemT = TypeVar("ItemT")
@@ -19,15 +21,16 @@ class StaticBatch(ABC):
     """A batch that one copy moves to an accelerator, so that an update with it can be recorded.
 
     Attributes:
-        numbers: on an accelerator, what all tensors of the batch are made of; None on the CPU.
+        numbers: what all tensors of the batch are made of on an accelerator, before and after they
+            are copied there; None for a batch of the CPU.
     """
 
     __slots__ = ()
     numbers: Tensor | None
 
     @abstractmethod
-    def to(self, device: torch.device) -> Self:
-        """Return the batch on a device."""
+    def packed(self) -> Self:
+        """Return the batch with its `numbers`, on the CPU."""
 
     @abstractmethod
     def unpacked(self, numbers: Tensor) -> Self:
@@ -48,21 +51,47 @@ def to_device(batch: BatchT, device: torch.device) -> BatchT:
 
 
 def _moved(value: Any, device: torch.device) -> Any:
-    if isinstance(value, Tensor):
-        return value.to(device, non_blocking=True)
     if isinstance(value, StaticBatch):
-        return value.to(device)
+        return _static(value, device)
+    return _mapped(value, lambda tensor: tensor.to(device, non_blocking=True))
+
+
+def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    """Apply a function to the tensors in dataclasses, mappings and tuples of tensors."""
+    if isinstance(value, Tensor):
+        return function(value)
     if is_dataclass(value) and not isinstance(value, type):
         items = {field.name: getattr(value, field.name) for field in fields(value)}
-        moved = {name: _moved(item, device) for name, item in items.items()}
-        changed = {name: item for name, item in moved.items() if item is not items[name]}
+        mapped = {name: _mapped(item, function) for name, item in items.items()}
+        changed = {name: item for name, item in mapped.items() if item is not items[name]}
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
-        return {key: _moved(item, device) for key, item in value.items()}
+        return {key: _mapped(item, function) for key, item in value.items()}
     if isinstance(value, tuple) and any(isinstance(item, Tensor) for item in value):
         make = getattr(value, "_make", tuple)
-        return make(_moved(item, device) for item in value)
+        return make(_mapped(item, function) for item in value)
     return value
+
+
+def _static(batch: StaticBatch, device: torch.device) -> StaticBatch:
+    if uses_cpu_code(device):
+        return batch
+    numbers = batch.numbers
+    if numbers is None:
+        numbers = batch.packed().numbers
+        assert numbers is not None
+    elif numbers.device == device:
+        return batch
+    return batch.unpacked(numbers.to(device, non_blocking=True))
+
+
+def pinned(batch: BatchT) -> BatchT:
+    """Return a batch in pinned memory, from which a GPU copies without waiting."""
+    if isinstance(batch, StaticBatch):
+        numbers = batch.packed().numbers
+        assert numbers is not None
+        return cast(BatchT, replace(cast(Any, batch), numbers=numbers.pin_memory()))
+    return cast(BatchT, _mapped(batch, Tensor.pin_memory))
 
 
 class Batch(Protocol):

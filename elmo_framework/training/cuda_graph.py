@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, final
 
 import torch
 
-from elmo_framework.data.batch import StaticBatch
+from elmo_framework.data.batch import StaticBatch, to_device
 from elmo_framework.training.sparse_gradients import RowAdagrad
 from elmo_framework.training.state import TrainingState
 from elmo_framework.training.update import Update, UpdateResult
@@ -78,7 +78,7 @@ class RecordedUpdate:
         first = batches[0]
         if self._record is None or not isinstance(first, StaticBatch):
             return self._update(batches, progress)
-        batch = first.to(self._update.device)
+        batch = to_device(first, self._update.device)
         form = batch.form
         if form is None:
             return self._update([batch], progress)

@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-from elmo_framework.data.batch import grouped
+from elmo_framework.data.batch import grouped, pinned
 from elmo_framework.data.data_loader import BatchSource
+from elmo_framework.data.prefetch import PrefetchedSource
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.model import Model
@@ -76,6 +77,8 @@ class Trainer:
             *(self.options, self.model, self.optimizer, self.average, self.group, self.device)
         )
         self._update = RecordedUpdate(self.update)
+        if self.device.type == "cuda":
+            self.source = PrefetchedSource(self.source, pinned)
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
         self._evaluated_at = self._saved_at = self._update_began = 0.0

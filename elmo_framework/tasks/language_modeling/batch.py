@@ -17,7 +17,6 @@ from elmo_framework.corpus.vocabulary_file import UNKNOWN_WORD
 from elmo_framework.data.batch import StaticBatch
 from elmo_framework.data.text import Indexer
 from elmo_framework.errors import BuildError
-from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 
 _DISTINCT_STEP = 256
@@ -72,7 +71,7 @@ class WindowBatch(StaticBatch):
     """One window in each direction; row i continues row i of the previous batch.
 
     On accelerators `distinct` is padded by repetition to a multiple of 256, so that few shapes
-    occur: for each new one, cuDNN looks for an algorithm, and a recorded update cannot be replayed.
+    occur: for each new one cuDNN looks for an algorithm, and an update is recorded.
 
     Attributes:
         table: the characters of all words of the text.
@@ -82,7 +81,7 @@ class WindowBatch(StaticBatch):
         backward: read from right to left.
         num_tokens: the words of one direction, without padding.
         title: the name of this batch in messages.
-        numbers: on an accelerator, what all other tensors of the batch are made of.
+        numbers: see `StaticBatch`.
     """
 
     table: CharacterTable
@@ -107,19 +106,14 @@ class WindowBatch(StaticBatch):
     def characters(self) -> Int[Tensor, "distinct characters"]:
         return self.table.of(self.distinct)
 
-    def to(self, device: torch.device) -> WindowBatch:
-        """Return the batch on a device; to an accelerator one copy moves all of it."""
-        if uses_cpu_code(device):
-            return self
+    def packed(self) -> WindowBatch:
         windows = self.forward, self.backward
         parts = [tensor for each in windows for tensor in (each.words, each.targets, each.is_word)]
         padding = self.distinct[:1].expand(-self.num_distinct % _DISTINCT_STEP)
         numbers = torch.cat([part.flatten().int() for part in (*parts, self.distinct, padding)])
-        pinned = numbers.pin_memory() if device.type == "cuda" else numbers
-        return self.unpacked(pinned.to(device, non_blocking=True))
+        return replace(self, numbers=numbers)
 
     def unpacked(self, numbers: Int[Tensor, " numbers"]) -> WindowBatch:
-        """Return the batch of the numbers that `to` has copied."""
         shape = self.forward.words.shape
         size = shape.numel()
         sizes = [*[size] * 6, len(numbers) - 6 * size]

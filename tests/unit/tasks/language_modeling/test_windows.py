@@ -401,7 +401,7 @@ def test_an_accelerator_gets_a_batch_by_one_copy() -> None:
 def test_padding_of_an_evaluation_is_no_word_on_an_accelerator() -> None:
     *_, batch = Toy(["a b c d e", "f", "g h"]).source(2, 4, is_training=False).batches()
     with accelerator_code():
-        moved = batch.to(torch.device("cpu"))
+        moved = to_device(batch, torch.device("cpu"))
     assert not batch.forward.is_word.all()
     assert moved.forward.is_word.dtype == torch.bool
     assert torch.equal(moved.forward.is_word, batch.forward.mask)
