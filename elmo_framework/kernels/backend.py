@@ -8,9 +8,10 @@ the code for accelerators on a CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -33,6 +34,32 @@ def accelerator_code() -> Iterator[None]:
         yield
     finally:
         _is_accelerator_forced.reset(token)
+
+
+def side_by_side(
+    place: Tensor | torch.device, first: Callable[[], Tensor], second: Callable[[], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Return the results of two functions that do not depend on each other.
+
+    A GPU computes the first one on a second stream. Both are called in order, so the random
+    numbers that they draw are the same everywhere.
+    """
+    device = place.device if isinstance(place, Tensor) else place
+    if device.type != "cuda":
+        return first(), second()
+    current, other = torch.cuda.current_stream(device), _second_stream(device)
+    other.wait_stream(current)
+    with torch.cuda.stream(other):
+        of_first = first()
+    of_second = second()
+    current.wait_stream(other)
+    of_first.record_stream(current)  # its memory is reused only after what reads it there
+    return of_first, of_second
+
+
+@cache
+def _second_stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def autocast_dtype(place: Tensor | torch.device) -> torch.dtype | None:

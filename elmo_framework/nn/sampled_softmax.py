@@ -13,12 +13,14 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from elmo_framework.kernels.backend import autocast_dtype
+from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
 from elmo_framework.kernels.product import product, weight_gradient
 from elmo_framework.nn.part import TensorPart
 
-_MAX_LOGITS = 1 << 26
-"""Maximum number of logits of the full softmax in memory: 256 MiB of float32."""
+_MAX_LOGITS, _MAX_LOGITS_OF_ACCELERATORS = 1 << 26, 1 << 28
+"""Maximum numbers of logits of the full softmax in memory: 256 MiB and 1 GiB of float32.
+
+Each block of positions reads all weights, which takes most of the time on an accelerator."""
 
 
 def log_uniform(num_classes: int) -> Float[Tensor, " classes"]:
@@ -135,7 +137,8 @@ class SampledSoftmax(TensorPart):
         self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
     ) -> Float[Tensor, " positions"]:
         """Compute as many positions at a time as fit into memory, in the backward pass too."""
-        size = max(1, _MAX_LOGITS // self.num_classes)
+        max_logits = _MAX_LOGITS if uses_cpu_code(inputs) else _MAX_LOGITS_OF_ACCELERATORS
+        size = max(1, max_logits // self.num_classes)
         if len(targets) <= size:
             return self._whole(inputs, targets)
         losses = partial(checkpoint, self._whole, use_reentrant=False, preserve_rng_state=False)

@@ -91,6 +91,8 @@ class GradientDescent(TrainerOptions):
         device: `auto` uses a GPU if there is one.
         precision: `bfloat16` runs the products of the forward pass in that type, and `auto` does
             so on a GPU that has it.
+        reduce_dtype: the type in which several processes exchange gradients; in `bfloat16` they
+            are half as many bytes, and each is rounded before it is averaged.
         no_grad: regular expressions; parameters with a matching name are not trained.
         unfreezing: gradual unfreezing and discriminative rates of the layers of biLMs and
             transformers that are trained with the task; null trains all with one rate.
@@ -113,6 +115,7 @@ class GradientDescent(TrainerOptions):
     moving_average: MovingAverage | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["auto", "float32", "bfloat16"] = "float32"
+    reduce_dtype: Literal["float32", "bfloat16"] = "float32"
     no_grad: Annotated[list[Regex], Default([])]
     unfreezing: Unfreezing | None = None
 

@@ -69,7 +69,7 @@ class Update:
         self.group, self.device = group, device
         self._average = average
         allow_sparse_gradients(model, optimizer, is_alone=group.is_alone)
-        self._trainable: nn.Module = group.trainable(model)
+        self._trainable: nn.Module = group.trainable(model, reduce_dtype=options.reduce_dtype)
         self._parameters = [each for each in model.parameters() if each.requires_grad]
 
     def __call__(self, batches: Sequence[Any], progress: TrainingState) -> UpdateResult:

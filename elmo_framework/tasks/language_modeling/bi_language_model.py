@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, final
 
 import torch
@@ -23,6 +24,7 @@ from elmo_framework.corpus.vocabulary_file import (
 )
 from elmo_framework.data.characters import END_SENTENCE
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.kernels.backend import side_by_side
 from elmo_framework.layers.carried_state import named_states, states_by_name
 from elmo_framework.metrics.ratios import perplexity, ratio
 from elmo_framework.model.model import Model, ModelOutput
@@ -111,10 +113,11 @@ class BiLanguageModel(LanguageModel):
     def forward(self, batch: WindowBatch) -> LanguageModelOutput:
         vectors = self.bilm.token_encoder(batch.characters)
         windows = (batch.forward, batch.backward)
-        tops = [
-            self._top(direction, window, vectors)
-            for direction, window in zip(_DIRECTIONS, windows, strict=True)
-        ]
+        tops = side_by_side(
+            vectors,
+            partial(self._top, "forward", batch.forward, vectors),
+            partial(self._top, "backward", batch.backward, vectors),
+        )
         mask = torch.stack([window.is_word.flatten() for window in windows])
         losses = self.softmax(
             torch.stack([top.flatten(0, 1) for top in tops]),

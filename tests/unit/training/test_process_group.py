@@ -70,7 +70,10 @@ def work(rank: int, directory: Path) -> None:
         penalized = gradient(
             model, lambda: trainable(rows).square().mean() + 0.5 * model.weight.square().sum()
         )
-        torch.save([joint, own, both, penalized], directory / f"{rank}.pt")
+        model = new_model()
+        narrow = group.trainable(model, reduce_dtype="bfloat16")
+        rounded = gradient(model, lambda: narrow(rows).square().mean())
+        torch.save([joint, own, both, penalized, rounded], directory / f"{rank}.pt")
         group.wait()
 
 
@@ -80,7 +83,7 @@ def mean_square(model: nn.Linear, *rows: int) -> Callable[[], Tensor]:
 
 @pytest.fixture(scope="module")
 def gradients_of_two(tmp_path_factory: pytest.TempPathFactory) -> list[list[Tensor]]:
-    """Gradients in each of two processes: joint, local, both, penalized."""
+    """Gradients in each of two processes: joint, local, both, penalized, exchanged in bfloat16."""
     directory = tmp_path_factory.mktemp("two")
     assert in_two_processes(partial(work, directory=directory)) == [0, 0]
     return [torch.load(directory / f"{rank}.pt", weights_only=True) for rank in range(2)]
@@ -95,9 +98,16 @@ def test_two_processes_have_the_gradient_of_the_joint_batch(
         torch.testing.assert_close(joint, expected)
 
 
+def test_gradients_exchanged_in_bfloat16_are_rounded(gradients_of_two: list[list[Tensor]]) -> None:
+    for joint, *_, rounded in gradients_of_two:
+        torch.testing.assert_close(rounded, joint, rtol=2**-7, atol=0)
+        assert torch.equal(rounded, rounded.bfloat16().float())
+        assert not torch.equal(rounded, joint)
+
+
 def test_penalty_counts_once_for_two_processes(gradients_of_two: list[list[Tensor]]) -> None:
     weight = new_model().weight.detach()
-    for joint, _, _, penalized in gradients_of_two:
+    for joint, _, _, penalized, _ in gradients_of_two:
         torch.testing.assert_close(penalized, joint + weight)
 
 
@@ -106,7 +116,7 @@ def test_accumulated_gradients_are_averaged_once(
 ) -> None:
     model = new_model()
     expected = gradient(model, mean_square(model, 0, 2), mean_square(model, 1, 3))
-    for rank, (_, own, both, _) in enumerate(gradients_of_two):
+    for rank, (_, own, both, *_) in enumerate(gradients_of_two):
         alone = new_model()
         torch.testing.assert_close(own, gradient(alone, mean_square(alone, 2 * rank)))
         torch.testing.assert_close(both, expected)
