@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import torch
@@ -113,17 +113,25 @@ class LayerSource(ABC):
             raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
         lengths = [len(words) + NUM_BOUNDARIES for words in sentences]
         order = longest_first(range(len(lengths)), lengths)
-        device = device or torch.device("cpu")
-        for batch in padded_batches(order, lengths.__getitem__, max_tokens=max_tokens):
-            if lengths[batch[0]] > _LONGEST_WHOLE:
-                words = sentences[batch[0]]
-                parts = self.read_long(words, max_tokens=_LONGEST_WHOLE, device=device)
-                yield batch[0], torch.cat([*parts], dim=1)
-                continue
-            text = collate_text([sentences[index] for index in batch])
-            layers = self.compute(to_device(text, device)).layers.cpu()
+        batches = padded_batches(order, lengths.__getitem__, max_tokens=max_tokens)
+        for batch, layers in _copied(self._computed(batches, sentences, device)):
             for row, index in enumerate(batch):
                 yield index, layers[:, row, : lengths[index] if sentences[index] else 0]
+
+    def _computed(
+        self,
+        batches: Iterable[Sequence[int]],
+        sentences: Sequence[Sequence[str]],
+        device: torch.device | None,
+    ) -> Iterator[tuple[Sequence[int], Float[Tensor, "layers rows steps dim"]]]:
+        device = device or torch.device("cpu")
+        for batch in batches:
+            words = [sentences[index] for index in batch]
+            if len(words[0]) + NUM_BOUNDARIES > _LONGEST_WHOLE:
+                parts = self.read_long(words[0], max_tokens=_LONGEST_WHOLE, device=device)
+                yield batch, torch.cat([*parts], dim=1)[:, None]
+            else:
+                yield batch, self.compute(to_device(collate_text(words), device)).layers
 
     def read_long(
         self, words: Sequence[str], *, max_tokens: int, device: torch.device
@@ -157,3 +165,29 @@ class LayerSource(ABC):
     def forget_words(self) -> None:
         """Forget word vectors, so that what follows does not depend on what was read before."""
         return
+
+
+def _copied(
+    batches: Iterable[tuple[Sequence[int], Tensor]],
+) -> Iterator[tuple[Sequence[int], Tensor]]:
+    """Copy layers to the CPU; a GPU computes a batch while the one before is copied and used."""
+    before = None
+    for batch, layers in batches:
+        if not layers.is_cuda:
+            yield batch, layers.cpu()
+            continue
+        copy = torch.empty(layers.shape, dtype=layers.dtype, pin_memory=True)
+        copy.copy_(layers, non_blocking=True)
+        ready = torch.cuda.current_stream(layers.device).record_event()
+        if before is not None:
+            yield _when_ready(*before)
+        before = batch, copy, ready
+    if before is not None:
+        yield _when_ready(*before)
+
+
+def _when_ready(
+    batch: Sequence[int], layers: Tensor, ready: torch.cuda.Event
+) -> tuple[Sequence[int], Tensor]:
+    ready.synchronize()
+    return batch, layers
