@@ -110,7 +110,7 @@ class RunRecord:
         changed = [
             shown_change(change)
             for change in changes(self.run.read(self.run.config), self.filled)
-            if not self._is_moved(change)
+            if not (self._is_moved(change) or self._is_later_default(change))
         ]
         if changed:
             listed = "".join(f"\n  {line}" for line in changed)
@@ -118,6 +118,18 @@ class RunRecord:
                 f"{self.run.path}: --recover needs the configuration that the run began with; "
                 f"it differs in{listed}"
             )
+
+    def _is_later_default(self, change: Change) -> bool:
+        """Return whether a key is one that an earlier version did not have, and is not set.
+
+        The default of such a key means what that version did.
+        """
+        path, before, _ = change
+        if before is not None or value_at(self.config.raw, path) is not None:
+            return False
+        block, _, key = path.rpartition(".")
+        recorded = self.run.read(self.run.config)
+        return key not in ((value_at(recorded, block) if block else recorded) or {})
 
     def _is_moved(self, change: Change) -> bool:
         """Return whether only a path has changed, and not the files at the path.

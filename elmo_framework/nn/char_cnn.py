@@ -95,13 +95,14 @@ class CharCnn(nn.Module):
 
         All windows that contain only padding have the same value, so one of them is enough.
         """
-        maxima = []
+        maxima, biases = [], []
         for convolution in self.convolutions:
             assert isinstance(convolution, nn.Conv1d)
             assert convolution.bias is not None
             inputs = characters[:, : longest + convolution.kernel_size[0]]
-            maxima.append(window_maxima(inputs, convolution.weight) + convolution.bias)
-        return torch.cat(maxima, dim=1)
+            maxima.append(window_maxima(inputs, convolution.weight))
+            biases.append(convolution.bias)
+        return torch.cat(maxima, dim=1) + torch.cat(biases)
 
 
 def window_maxima(

@@ -137,7 +137,9 @@ class _Layer(torch.autograd.Function):
             None if projection_weight is None else prepared(projection_weight, precision=precision)
         )
         ctx.save_for_backward(recurrent_weight, projection_weight)
+        ctx.set_materialize_grads(False)  # carried states end the gradient
         ctx.sizes, ctx.clips, ctx.precision = sizes, clips, precision
+        ctx.start = LstmState(hidden, memory)
         cell_clip, projection_clip = clips
         # For each step: h before, c before, activations, c after, the cell's output, h after.
         ctx.steps, ended = [], []
@@ -156,20 +158,25 @@ class _Layer(torch.autograd.Function):
         ended.append(LstmState(hidden, memory))
         end = _joined(ended)
         outputs = [tensors[-1] for tensors in ctx.steps]
-        return torch.cat(outputs or [hidden[:0]]), end.hidden.clone(), end.memory.clone()
+        return torch.cat(outputs or [hidden[:0]]), end.hidden, end.memory
 
     @staticmethod
     @once_differentiable
     def backward(
-        ctx: Any, of_outputs: Tensor, of_hidden: Tensor, of_memory: Tensor
+        ctx: Any, of_outputs: Tensor | None, of_hidden: Tensor | None, of_memory: Tensor | None
     ) -> tuple[Tensor | None, ...]:
         recurrent_weight, projection_weight = ctx.saved_tensors
+        if of_outputs is None:
+            of_outputs = ctx.start.hidden.new_zeros(sum(ctx.sizes), ctx.start.hidden.shape[1])
         cell_clip, projection_clip = ctx.clips
         projection_clip = None if projection_weight is None else projection_clip
         type_ = torch.bfloat16 if ctx.precision == "bfloat16" else of_outputs.dtype
         narrow_recurrent = recurrent_weight.to(type_)
         narrow_projection = None if projection_weight is None else projection_weight.to(type_)
-        of_hidden, of_memory = of_hidden.clone(), of_memory.clone()
+        of_hidden, of_memory = (
+            torch.zeros_like(state) if gradient is None else gradient.clone()
+            for gradient, state in zip((of_hidden, of_memory), ctx.start, strict=True)
+        )
         of_sums = of_outputs.new_empty(len(of_outputs), len(recurrent_weight))
         of_projected = torch.empty_like(of_outputs)
         slices = [torch.split(t, list(ctx.sizes)) for t in (of_outputs, of_sums, of_projected)]

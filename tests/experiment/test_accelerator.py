@@ -34,7 +34,12 @@ from tests.simulated_device import DEVICE, Calls, simulated_device
 
 CPU = torch.device("cpu")
 BILM = "experiments/pretrain/original.jsonnet"
-FLOAT32 = {"trainer.precision": "float32"}
+STRUCTURE = {
+    "trainer.precision": "float32",
+    "model.token_encoder.filters": [[width, 4] for width in range(1, 8)],
+}
+"""As many convolutions as the original has."""
+
 NO_DROPOUT = {"model.dropout": 0.0, "model.context_layers.dropout": 0.0}
 NUM_CELLS = 2 * 2 * PRETRAINING["data_loader.unroll_steps"]
 """Steps of an LSTM in an update: two directions, two layers."""
@@ -82,7 +87,7 @@ def trainer_of(config: str, changes: Mapping[str, Any], device: torch.device) ->
 
 
 def bilm_trainer(device: torch.device, changes: Mapping[str, Any] | None = None) -> Trainer:
-    return trainer_of(BILM, {**PRETRAINING, **FLOAT32, **(changes or {})}, device)
+    return trainer_of(BILM, {**PRETRAINING, **STRUCTURE, **(changes or {})}, device)
 
 
 def recorded(trainer: Trainer, calls: Calls, *, num_steps: int) -> Iterator[Calls]:
@@ -101,7 +106,7 @@ def recorded(trainer: Trainer, calls: Calls, *, num_steps: int) -> Iterator[Call
         ({}, 1),
         ({"model.num_samples": None}, 1),
         ({"trainer.num_gradient_accumulation_steps": 2}, 2),
-        ({"trainer.grad_clipping": 0.1, "model.state_reset_rate": 0.5}, 1),
+        ({"trainer.grad_clipping": 0.1}, 1),
     ],
     ids=["sampled", "full", "accumulated", "clipped values"],
 )
@@ -170,6 +175,7 @@ def test_bfloat16_gradients_are_near_those_of_float32(factor: float, bias: float
 def _gradients(precision: str, factor: float, bias: float) -> list[Tensor]:
     """Return the gradients of the first update, with other weights and biases of the LSTMs."""
     larger = {
+        "model.token_encoder.filters": PRETRAINING["model.token_encoder.filters"],
         "model.token_encoder.projection_dim": 64,
         "model.context_layers.cell_size": 256,
         "model.context_layers.projection_dim": 64,

@@ -138,6 +138,19 @@ def test_recovery_needs_the_same_config(
     )
 
 
+def test_recovery_knows_keys_that_an_earlier_version_did_not_have(
+    tagger: Path, bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(tagger, tmp_path / "run")
+    config = json.loads((run / "filled_config.json").read_text())
+    assert config["trainer"].pop("reduce_dtype") == "float32"
+    (run / "filled_config.json").write_text(json.dumps(config))
+    assert train(NER, run, tagging_with(bilm), "--recover") == 0
+    changed = tagging_with(bilm, **{"trainer.reduce_dtype": "bfloat16"})
+    assert train(NER, run, changed, "--recover") == 2
+    assert "trainer.reduce_dtype: None -> 'bfloat16'" in capsys.readouterr().err
+
+
 def test_recovery_needs_the_same_data(
     bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
