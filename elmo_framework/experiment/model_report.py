@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import torch
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
@@ -21,6 +20,7 @@ from elmo_framework.errors import BuildError, ConfigError, DataError, Problem, d
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
+from elmo_framework.model.weights import without_weights
 from elmo_framework.training.evaluator import metric_problem
 from elmo_framework.training.options import GradientDescent
 from elmo_framework.training.unfreezing import unfreezing_problem
@@ -114,7 +114,7 @@ def model_problems(model: Lazy[Model[Any]]) -> list[Problem]:
 
 
 def _on_meta(lazy: Lazy[Model[Any]], vocabularies: Vocabularies) -> Model[Any]:
-    with torch.device("meta"), size_budget():
+    with without_weights(), size_budget():
         return lazy.build(vocabularies=vocabularies, weights_follow=True)
 
 

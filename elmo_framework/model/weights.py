@@ -1,20 +1,55 @@
-"""Read and write tensors as safetensors files, and load them into a model."""
+"""Weights of a model: safetensors files, loading, and building without memory for weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, final
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import write_bytes
 
 _MOST_NAMES = 3
+
+
+@contextmanager
+def without_weights() -> Iterator[None]:
+    """Build modules on the device `meta`: their parameters have shapes, but no memory."""
+    with torch.device("meta"), _SkipNumbers():
+        yield
+
+
+@final
+class _SkipNumbers(TorchFunctionMode):
+    """Leaves out what initialization computes on the device `meta`, which has no numbers.
+
+    PyTorch imports its compiler for these functions on `meta`, which takes seconds. All of them
+    keep the shape of their first argument.
+    """
+
+    _SKIPPED = (nn.init.normal_, Tensor.normal_, Tensor.sign)
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Collection[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        arguments = kwargs or {}
+        if func in self._SKIPPED:
+            tensor = args[0] if args else arguments["tensor"]
+            if tensor.is_meta:
+                return tensor
+        return func(*args, **arguments)
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:

@@ -250,7 +250,11 @@ def penalties(constraints: Constraints | None, num_tags: int) -> dict[str, Tenso
     if constraints is None:
         everywhere = torch.ones(num_tags, num_tags, dtype=torch.bool)
         constraints = Constraints(everywhere[0], everywhere, everywhere[0])
-    return {
-        name: torch.zeros(allowed.shape).masked_fill(~allowed, _FORBIDDEN)
-        for name, allowed in constraints._asdict().items()
-    }
+    return {name: _penalty(allowed) for name, allowed in constraints._asdict().items()}
+
+
+def _penalty(allowed: Tensor) -> Tensor:
+    # Not `torch.where`: on the device `meta` PyTorch imports its compiler for it.
+    penalty = torch.full(allowed.shape, _FORBIDDEN)
+    penalty[allowed] = 0
+    return penalty

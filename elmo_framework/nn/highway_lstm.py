@@ -269,5 +269,7 @@ def _back(
 
 
 def _orthonormal(num_blocks: int, num_rows: int, num_columns: int) -> nn.Parameter:
-    blocks = [nn.init.orthogonal_(torch.empty(num_rows, num_columns)) for _ in range(num_blocks)]
-    return nn.Parameter(torch.cat(blocks))
+    weight = torch.empty(num_blocks * num_rows, num_columns)
+    for block in weight.split(num_rows):
+        nn.init.orthogonal_(block)
+    return nn.Parameter(weight)

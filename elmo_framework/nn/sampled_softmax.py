@@ -6,6 +6,7 @@ from functools import partial
 from math import log
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -25,8 +26,9 @@ Each block of positions reads all weights, which takes most of the time on an ac
 
 def log_uniform(num_classes: int) -> Float[Tensor, " classes"]:
     """Return `P(k) = ln((k + 2) / (k + 1)) / ln(V + 1)`, Zipf's law for classes by frequency."""
-    ranks = torch.arange(1, num_classes + 1, dtype=torch.float64)
-    return (torch.log1p(1 / ranks) / log(num_classes + 1)).float()
+    # Not with PyTorch: on the device `meta` it imports its compiler for this.
+    ranks = np.arange(1, num_classes + 1)
+    return torch.tensor(np.log1p(1 / ranks) / log(num_classes + 1), dtype=torch.float32)
 
 
 def draw_candidates(

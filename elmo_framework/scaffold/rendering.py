@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 _LENGTH_OF_LINE = 100
 
@@ -54,6 +55,8 @@ def _key(key: str) -> str:
 
 @cache
 def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     templates = Environment(
         loader=PackageLoader("elmo_framework.scaffold"),
         autoescape=False,

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import h5py  # type: ignore[import-untyped]
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch import Tensor
 
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.context_layers import ElmoLstmContextLayers
@@ -22,7 +20,11 @@ from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
 from elmo_framework.config.types import Lazy
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import write_bytes, write_text
+from elmo_framework.model.weights import without_weights
 from elmo_framework.nn.elmo_lstm import ElmoLstm
+
+if TYPE_CHECKING:
+    import h5py  # type: ignore[import-untyped]
 
 # What bilm-tf leaves out of the names of a model with one layer, and its own reader asks for.
 _ONLY_CELL = "MultiRNNCell/Cell0/"
@@ -54,6 +56,8 @@ def write_bilm_tf(
     Raises:
         DataError: a weight is too large for the type.
     """
+    import h5py
+
     # In memory: where the disk is full, or a file too large, HDF5 itself ends the process.
     with h5py.File("weights", "w", driver="core", backing_store=False) as file:
         for name, blocks in _datasets(bilm).items():
@@ -100,6 +104,8 @@ def list_datasets(weight_file: Path) -> dict[str, tuple[int, ...]]:
     Raises:
         DataError: it is not an HDF5 file.
     """
+    import h5py
+
     shapes: dict[str, tuple[int, ...]] = {}
 
     def note(name: str, item: h5py.Dataset | h5py.Group) -> None:
@@ -155,26 +161,15 @@ def _lstm_datasets(lstm: ElmoLstm, prefix: str) -> Iterator[tuple[str, list[Tens
             yield f"{theirs}/W_P_0", [parameters[f"{ours}.projection_weight"].T]
 
 
-class _NoNormalNumbers(TorchFunctionMode):
-    """Leaves weights as they are where they would be drawn from a normal distribution.
-
-    On the device `meta` the draw takes a second: PyTorch imports its compiler for it.
-    """
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        arguments = kwargs or {}
-        return arguments["tensor"] if func is nn.init.normal_ else func(*args, **arguments)
-
-
 def _without_weights(lazy: Lazy[BiLm]) -> BiLm:
-    with torch.device("meta"), _NoNormalNumbers():
+    with without_weights():
         return lazy.build()
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[h5py.File]:
+    import h5py
+
     try:
         file = h5py.File(path, "r")
     except OSError as error:
@@ -199,6 +194,8 @@ def _found(file: h5py.File, name: str, path: Path) -> h5py.Dataset | None:
         DataError: the file is damaged, or the numbers are in another file, which may be any of
             this machine.
     """
+    import h5py
+
     with _readable(f"dataset {name!r}", path):
         dataset = file.get(name)
         if not isinstance(dataset, h5py.Dataset):

@@ -1,3 +1,4 @@
+import gc
 import json
 import subprocess
 import sys
@@ -34,6 +35,29 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def checked(*arguments: str) -> int:
     return main(["check", "ner.jsonnet", "--ext-var", "SIZE=20", *arguments])
+
+
+HEAVY_MODULES = """
+import sys
+from elmo_framework.commands.main import main
+
+heavy = ("h5py", "jinja2", "matplotlib", "pandas", "pyarrow", "scipy", "sklearn", "spacy", "sympy",
+    "tensorboard", "torch._dynamo", "torch._inductor", "torch.onnx", "transformers")
+assert main(["check", "ner.jsonnet", "--ext-var", "SIZE=20"]) == 0
+print(*(name for name in heavy if name in sys.modules), file=sys.stderr)
+"""
+
+
+def test_check_imports_only_what_it_needs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HEAVY_MODULES], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.split() == []
+
+
+def test_check_leaves_garbage_collection_as_it_was() -> None:
+    assert checked() == 0
+    assert gc.isenabled()
 
 
 def test_a_sound_config_is_answered_with_sizes(capsys: pytest.CaptureFixture[str]) -> None:
