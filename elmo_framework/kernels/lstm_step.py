@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import c_float, c_int, c_long, c_void_p
+from ctypes import c_float, c_int, c_long, c_void_p, cast
 from pathlib import Path
 
 import torch
@@ -20,7 +20,14 @@ _library = library(
         "lstm_step_backward": [c_long, c_long, c_float, *[c_void_p] * 6],
     },
 )
-_NO_LIMIT = torch.finfo(torch.float32).max
+NO_LIMIT = torch.finfo(torch.float32).max
+"""A limit for the compiled functions that limits nothing."""
+
+
+def step_address() -> int | None:
+    """Return the address of the compiled step, for other compiled code; None without a compiler."""
+    functions = _library()
+    return None if functions is None else cast(functions.lstm_step, c_void_p).value
 
 
 def step(
@@ -45,7 +52,7 @@ def step(
     functions = _library(gates, inputs, before)
     if functions is not None:
         after, output = torch.empty_like(before), torch.empty_like(before)
-        limit = _NO_LIMIT if cell_clip is None else cell_clip
+        limit = NO_LIMIT if cell_clip is None else cell_clip
         tensors = pointers(gates, inputs, before, after, output)
         functions.lstm_step(*before.shape, limit, keep, *tensors)
         return after, output
@@ -79,7 +86,7 @@ def step_backward(
     tensors = gates, before, after, of_output, of_memory, of_sums
     functions = _library(*tensors)
     if functions is not None:
-        limit = _NO_LIMIT if cell_clip is None else cell_clip
+        limit = NO_LIMIT if cell_clip is None else cell_clip
         functions.lstm_step_backward(*before.shape, limit, *pointers(*tensors))
         return
     _plain_step_backward(gates, before, after, of_output, of_memory, cell_clip, of_sums)

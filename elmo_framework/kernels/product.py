@@ -124,13 +124,29 @@ def row_product(
         functions.row_product(num_outputs, num_inputs, chunk, *pointers(weight, row, outputs))
         return outputs if bias is None else outputs.add_(bias)
 
+    chunk = chunk_of_sums(multiplied, among_others, num_inputs)
+    return among_others if chunk is None else lambda row: multiplied(row, chunk)
+
+
+def chunk_of_sums(
+    multiplied: Callable[[Tensor, int], Tensor],
+    among_others: Callable[[Tensor], Tensor],
+    num_inputs: int,
+) -> int | None:
+    """Return the number of inputs over which oneDNN computes partial sums; None if it is unknown.
+
+    Args:
+        multiplied: the product of a row, by the length of its partial sums.
+        among_others: oneDNN's product of a row among others.
+        num_inputs: of a row.
+    """
     # Two orders of summation round differently somewhere in so many outputs of such numbers.
     probe = torch.linspace(-1, 1, num_inputs).pow(3)[None]
     expected = among_others(probe)
     for chunk in (num_inputs, *_CHUNKS):
         if torch.equal(multiplied(probe, chunk), expected):
-            return lambda row: multiplied(row, chunk)
-    return among_others
+            return chunk
+    return None
 
 
 def linear(

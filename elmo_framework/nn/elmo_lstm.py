@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
+from elmo_framework.kernels.lstm_row import row_reader
 from elmo_framework.kernels.product import Precision, linear, prepared
 from elmo_framework.nn.lstm_layer import LstmState, read_layer, train_layer
 from elmo_framework.nn.packing import Packing
@@ -77,7 +78,7 @@ class ProjectedLstm(TensorPart):
         return LstmState(zeros(num_rows, self.output_dim), zeros(num_rows, self.cell_size))
 
     def freeze(self, precision: Precision) -> None:
-        self._frozen = self._reader(precision)
+        self._frozen = self._reader(precision, is_frozen=True)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the prepared products, which cannot be copied."""
@@ -120,18 +121,22 @@ class ProjectedLstm(TensorPart):
                 precision=precision,
             )
 
-    def _reader(self, precision: Precision) -> _Reader:
-        projection = self.projection_weight
-        return partial(
+    def _reader(self, precision: Precision, *, is_frozen: bool = False) -> _Reader:
+        recurrent = self.recurrent_weight, prepared(self.recurrent_weight, None, precision)
+        weight = self.projection_weight
+        projection = None if weight is None else (weight, prepared(weight, None, precision))
+        read = partial(
             read_layer,
             input_product=prepared(self.input_weight, self.bias_of_gates(), precision),
-            recurrent_product=prepared(self.recurrent_weight, None, precision),
-            projection_product=(
-                None if projection is None else prepared(projection, None, precision)
-            ),
+            recurrent_product=recurrent[1],
+            projection_product=None if projection is None else projection[1],
             cell_clip=self.cell_clip,
             projection_clip=self.projection_clip,
         )
+        if not is_frozen or precision != "float32":
+            return read
+        clips = self.cell_clip, self.projection_clip
+        return partial(read, row_reader=row_reader(recurrent, projection, *clips))
 
     def bias_of_gates(self) -> Float[Tensor, " gates"]:
         """Return b plus 1 at the forget gates."""

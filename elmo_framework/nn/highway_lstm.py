@@ -270,6 +270,6 @@ def _back(
 
 def _orthonormal(num_blocks: int, num_rows: int, num_columns: int) -> nn.Parameter:
     weight = torch.empty(num_blocks * num_rows, num_columns)
-    for block in weight.split(num_rows):
+    for block in weight.view(num_blocks, num_rows, num_columns):
         nn.init.orthogonal_(block)
     return nn.Parameter(weight)

@@ -3,6 +3,7 @@ import copy
 import pytest
 import torch
 
+from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn.elmo_lstm import ProjectedLstm
 from elmo_framework.nn.lstm_layer import LstmState
 
@@ -129,6 +130,34 @@ def test_row_is_bit_identical_with_any_other_rows() -> None:
         for rows in (1, 2, 7, 33):
             few, _ = module(inputs[:, :rows].flatten(0, 1), [rows] * 20, module.zero_state(rows))
             assert torch.equal(few.view(20, rows, 64), many.view(20, 70, 64)[:, :rows])
+
+
+def test_last_row_of_a_batch_is_bit_identical_to_a_single_row() -> None:
+    torch.manual_seed(0)
+    module = ProjectedLstm(32, 256, projection_dim=64, cell_clip=3.0, projection_clip=3.0)
+    module.freeze("float32")
+    rows = torch.randn(30, 32), torch.randn(11, 32), torch.randn(10, 32)
+    sizes = [3] * 10 + [2] + [1] * 19
+    steps = [row[step] for step in range(30) for row in rows if step < len(row)]
+    with torch.no_grad():
+        packed, end = module(torch.stack(steps), sizes, module.zero_state(3))
+        alone, end_alone = module(rows[0], [1] * 30, module.zero_state(1))
+    first = [sum(sizes[:step]) for step in range(30)]
+    assert torch.equal(packed[first], alone)
+    for state, expected in zip(end, end_alone, strict=True):
+        assert state.shape[0] == 3
+        assert torch.equal(state[:1], expected)
+
+
+def test_frozen_row_takes_the_code_for_accelerators() -> None:
+    module = ProjectedLstm(32, 64, projection_dim=64)
+    module.freeze("float32")
+    inputs = torch.randn(5, 32)
+    with torch.no_grad():
+        expected, _ = module(inputs, [1] * 5, module.zero_state(1))
+        with accelerator_code():
+            outputs, _ = module(inputs, [1] * 5, module.zero_state(1))
+    torch.testing.assert_close(outputs, expected, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])
