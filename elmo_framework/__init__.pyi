@@ -4,6 +4,7 @@ from .api.elmo import batch_to_ids as batch_to_ids
 from .api.pretrained import load_bilm as load_bilm
 from .api.pretrained import load_encoder as load_encoder
 from .commands.main import main as main
+from .compat.allennlp.load import load as load
 from .errors import BuildError as BuildError
 from .errors import ConfigError as ConfigError
 from .errors import DataError as DataError
@@ -11,7 +12,6 @@ from .errors import ElmoFrameworkError as ElmoFrameworkError
 from .errors import PluginError as PluginError
 from .errors import RunError as RunError
 from .errors import StoppedError as StoppedError
-from .experiment.load_run import load as load
 from .integrations.vectorizer import ElmoVectorizer as ElmoVectorizer
 
 __version__: str

@@ -149,7 +149,7 @@ def load_runs(
     Raises:
         RunError: `combine` without an ensemble; or as of `load`.
     """
-    from elmo_framework.experiment.load_run import load
+    from elmo_framework.compat.allennlp.load import load
 
     if combine is not None and not ensemble:
         raise RunError("--combine needs --ensemble, which names the other runs")

@@ -47,8 +47,8 @@ class Evaluate(Command):
     """Score a run or a biLM on one or several files.
 
     Attributes:
-        run_or_bilm: a finished run: its folder or archive; or the folder or name of a biLM with a
-            softmax.
+        run_or_bilm: a finished run: its folder or archive, or an archive of AllenNLP; or the folder
+            or name of a biLM with a softmax.
         files: data to score on.
         test: score on the test data of the run's config instead: its test_data_path, or the part
             of the training data that its test_fraction holds out.
@@ -71,6 +71,7 @@ examples:
   elmo evaluate runs/ner valid.txt --predictions-file tags.jsonl --output-file scores.json
   elmo evaluate runs/ner valid.txt --predictions-file tags.txt --predictions-format conll
   elmo evaluate runs/ner --test
+  elmo evaluate model.tar.gz test.txt --bilm original          an archive of AllenNLP
   elmo evaluate runs/ner-1 valid.txt --ensemble runs/ner-2 runs/ner-3
   elmo evaluate runs/topics test.csv --calibrate valid.csv
   elmo evaluate mini news.txt
@@ -153,6 +154,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             RunError: it cannot be loaded, or a flag is for the other of the two.
         """
         from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
+        from elmo_framework.compat.allennlp.archive import is_allennlp_archive
 
         for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
         for_run = {
@@ -163,7 +165,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             "--combine": self.combine,
             "--calibrate": self.calibrate,
         }
-        is_for_bilm = is_bilm(self.run_or_bilm)
+        is_for_bilm = not is_allennlp_archive(self.run_or_bilm) and is_bilm(self.run_or_bilm)
         for flag, value in (for_run if is_for_bilm else for_bilm).items():
             if value:
                 kinds = ("run", "biLM") if is_for_bilm else ("biLM", "run")

@@ -43,7 +43,7 @@ class Predict(Command):
     """Predict for data files, JSON lines or plain sentences; JSON lines or colors out.
 
     Attributes:
-        run_folder: the folder or the archive of a finished run.
+        run_folder: the folder or the archive of a finished run, or an archive of AllenNLP.
         file: data, or text: a line that begins with { is a JSON object, every other line a
             sentence; blank lines are left out; - or nothing reads standard input.
         use_dataset_reader: read FILE with the run's dataset reader, whatever it looks like.

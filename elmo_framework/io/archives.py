@@ -14,7 +14,7 @@ import json
 import os
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -88,13 +88,37 @@ def unpacked(archive: Path) -> Path:
         DataError: it is not an archive of `elmo archive`, is of a newer format, is damaged, or has
             a member that is a link, is outside the folder, or is not the one that was written.
     """
-    folder = cache_root() / _FOLDER / digest([archive])[:32]
+    return cached_folder(digest([archive])[:32], partial(unpack, archive))
+
+
+def cached_folder(name: str, write: Callable[[Path], object]) -> Path:
+    """Return a folder of the cache by its name; `write` makes it at the first use.
+
+    `elmo cache` lists and removes it.
+
+    Args:
+        name: a digest of what the content depends on.
+        write: takes the path of the new folder.
+    """
+    folder = cache_root() / _FOLDER / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f"{folder.name}.lock")):
         if not folder.is_dir():
             with replacing(folder) as aside:
-                unpack(archive, aside)
+                write(aside)
     return folder
+
+
+def check_unpacked_size(num_bytes: int, archive: Path) -> None:
+    """Refuse an archive whose members together are suspiciously large.
+
+    Raises:
+        DataError: they are.
+    """
+    if num_bytes > max(_MOST_BYTES, _MOST_RATIO * archive.stat().st_size):
+        raise DataError(
+            f"its files would have {num_bytes:,} bytes, which is suspicious", path=archive
+        )
 
 
 def local_folder(place: Path | str) -> Path:
@@ -115,7 +139,8 @@ def local_folder(place: Path | str) -> Path:
 def is_from_elsewhere(folder: Path) -> bool:
     """Return whether a folder comes from an archive or the Hub: someone else may have made it."""
     inside = folder.resolve()
-    if inside.is_relative_to(hub_cache().resolve()):
+    caches = (hub_cache(), cache_root() / _FOLDER)
+    if any(inside.is_relative_to(cache.resolve()) for cache in caches):
         return True
     return any((parent / MANIFEST).is_file() for parent in (inside, *inside.parents))
 
@@ -144,10 +169,7 @@ def unpack(archive: Path, folder: Path) -> None:
     with _reading(archive) as tar:
         files = _manifest(tar, archive)
         total = sum(member["bytes"] for member in files.values())
-        if total > max(_MOST_BYTES, _MOST_RATIO * archive.stat().st_size):
-            raise DataError(
-                f"its files would have {total:,} bytes, which is suspicious", path=archive
-            )
+        check_unpacked_size(total, archive)
         left = dict(files)
         with ProgressBar(f"unpacking {archive.name}", total=total, unit="byte") as progress:
             for member in tar:

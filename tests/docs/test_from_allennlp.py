@@ -16,5 +16,8 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     (tmp_path / "bilm").symlink_to(ROOT / "elmo_framework/bilm/mini")
+    fixtures = ROOT / "tests/fixtures"
+    (tmp_path / "model.tar.gz").symlink_to(fixtures / "allennlp/crf_tagger.tar.gz")
+    (tmp_path / "test.txt").symlink_to(fixtures / "first_version/data/ner.txt")
     with without_plugins("ported"):
-        assert run_page(ROOT / "docs/from_allennlp.md") == 8
+        assert run_page(ROOT / "docs/from_allennlp.md") == 13

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import tarfile
 import zlib
@@ -34,13 +35,12 @@ from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import RunRecord
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.archives import check_unpacked_size, is_archive
+from elmo_framework.io.remote import as_path
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 
 _CONFIG, _WEIGHTS, _VOCABULARY = "config.json", "weights.th", "vocabulary/"
-_MOST_BYTES = 1 << 34
-"""A larger member is not read into memory."""
-
 _NOT_IMPORTED = {
     "coref": "its attention over a span reads the vectors of the words, and spans may cross; here "
     "it reads their encodings, and spans do not cross"
@@ -73,7 +73,7 @@ class AllenNlpArchive:
 
         Raises:
             DataError: it is damaged or is not an archive of AllenNLP, or a member is a link or is
-                outside the archive.
+                outside the archive; or all together are suspiciously large.
         """
         with _members(path) as members:
             files = dict(members)
@@ -103,7 +103,11 @@ def _members(path: Path) -> Iterator[Iterator[tuple[str, bytes]]]:
 
 
 def _checked_members(tar: tarfile.TarFile, path: Path) -> Iterator[tuple[str, bytes]]:
+    num_bytes = 0
     for member in tar:
+        # Of all members: those that are not needed are unpacked too when they are skipped.
+        num_bytes += member.size
+        check_unpacked_size(num_bytes, path)
         parts = PurePosixPath(member.name).parts
         if member.issym() or member.islnk():
             raise DataError(f"the member {member.name!r} is a link", path=path)
@@ -116,8 +120,6 @@ def _checked_members(tar: tarfile.TarFile, path: Path) -> Iterator[tuple[str, by
         source = tar.extractfile(member)
         if source is None:  # a folder
             continue
-        if member.size > _MOST_BYTES:
-            raise DataError(f"the member {name!r} has {member.size:,} bytes", path=path)
         yield name, source.read()
 
 
@@ -153,6 +155,19 @@ def _lines(content: bytes, path: Path, name: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.rstrip("\r").replace("@@NEWLINE@@", "\n") for line in lines]
+
+
+def is_allennlp_archive(place: Path | str) -> bool:
+    """Return whether a place is an archive of AllenNLP, whole or not; a URL is downloaded."""
+    path = Path(os.fspath(as_path(place)))
+    if not path.is_file() or is_archive(path):
+        return False
+    try:
+        with tarfile.open(path, "r:*") as tar:
+            names = ("/".join(PurePosixPath(member.name).parts) for member in tar)
+            return any(name in (_CONFIG, _WEIGHTS) for name in names)
+    except _DAMAGED:
+        return False
 
 
 def import_archive(
