@@ -1,0 +1,93 @@
+"""Calls of a forward pass and of a training step: each costs microseconds, whatever it computes."""
+
+from collections import Counter
+from collections.abc import Callable
+from ctypes import CDLL
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from elmo_framework import load_bilm
+from elmo_framework.kernels import lstm_row, lstm_step, product
+from elmo_framework.kernels.product import prepared
+from elmo_framework.nn.elmo_lstm import ProjectedLstm
+
+needs_compiler = pytest.mark.skipif(lstm_row._library() is None, reason="needs a C compiler")
+
+
+class CountedLibrary:
+    """A compiled library that counts the calls of its functions."""
+
+    def __init__(self, functions: CDLL, calls: Counter[str]) -> None:
+        self._functions, self._calls = functions, calls
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        function = getattr(self._functions, name)
+
+        def counted(*arguments: object) -> object:
+            self._calls[name] += 1
+            return function(*arguments)
+
+        return counted
+
+
+@pytest.fixture
+def c_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Calls into C, by the name of the function."""
+    calls, address = Counter[str](), lstm_step.step_address()
+    monkeypatch.setattr(lstm_row, "step_address", lambda: address)
+    for module in (lstm_row, lstm_step, product):
+        load: Any = module._library
+
+        def counted_library(*tensors: Any, load: Any = load) -> CountedLibrary | None:
+            functions = load(*tensors)
+            return None if functions is None else CountedLibrary(functions, calls)
+
+        monkeypatch.setattr(module, "_library", counted_library)
+    return calls
+
+
+class OperatorCount(TorchDispatchMode):
+    """Counts the operators that PyTorch runs inside the block."""
+
+    number = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.number += 1
+        return func(*args, **(kwargs or {}))
+
+
+@needs_compiler
+def test_one_sentence_needs_few_calls_of_any_length(c_calls: Counter[str]) -> None:
+    weight = torch.randn(4096, 128)
+    if lstm_row._packed(weight, prepared(weight)) is None:
+        pytest.skip("oneDNN's order of summation is unknown")
+    bilm, operators = load_bilm("mini"), []
+    for length in (5, 20):
+        sentence = ["a", "dog", "ran", "home", "."] * (length // 5)
+        bilm.embed([sentence])  # its words are encoded once
+        c_calls.clear()
+        with OperatorCount() as count:
+            bilm.embed([sentence])
+        operators.append(count.number)
+        assert c_calls == {"lstm_row": 4}
+    assert operators[0] == operators[1] <= 195
+
+
+@needs_compiler
+def test_training_needs_few_calls_per_step(c_calls: Counter[str]) -> None:
+    module = ProjectedLstm(16, 64, projection_dim=16, cell_clip=3.0, projection_clip=3.0)
+
+    def count_calls(num_steps: int) -> int:
+        words = torch.randn(num_steps * 8, 16)
+        c_calls.clear()
+        with OperatorCount() as count:
+            outputs, _ = module(words, [8] * num_steps, module.zero_state(8))
+            outputs.sum().backward()
+        assert c_calls == {"lstm_step": num_steps, "lstm_step_backward": num_steps}
+        return count.number
+
+    count_calls(8)
+    assert (count_calls(24) - count_calls(8)) / 16 <= 27
