@@ -111,6 +111,21 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
             },
         },
     ),
+    "constituency_parser": (
+        "../../allennlp/trees.mrg",
+        {"type": "ptb_trees"},
+        {
+            "encoder": {
+                "type": "stacked_bidirectional_lstm",
+                "input_size": _WORDS,
+                "hidden_size": _HIDDEN,
+                "num_layers": 1,
+            },
+            "span_extractor": {"type": "bidirectional_endpoint", "input_dim": _BOTH},
+            "feedforward": _feedforward(_BOTH),
+            "evalb_directory_path": None,
+        },
+    ),
     "srl": (
         "srl.gold_conll",
         {"type": "srl"},
@@ -205,7 +220,7 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 _OUTPUTS = (
     *("logits", "label_logits", "span_start_logits", "span_end_logits", "class_probabilities"),
-    *("tags", "label", "best_span_str"),
+    *("tags", "label", "best_span_str", "trees"),
 )
 _NOT_RECORDED = {"srl": {"logits", "tags"}, "bcn": {"class_probabilities"}}
 
@@ -229,6 +244,7 @@ def _import_allennlp() -> None:
     type(import_module("transformers")).AdamW = torch.optim.AdamW  # type: ignore[attr-defined]
     for name in _MODULES:
         import_module(f"allennlp_models.{name}")
+    import_module("nltk").data.path.append(str(_DATA.parents[1]))  # it reads no other folders
     # The words of the data are the same without a model of spaCy.
     blank = import_module("spacy").blank
     tokenizer = import_module("allennlp.data.tokenizers.spacy_tokenizer")
@@ -255,7 +271,7 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
         "trainer": {"optimizer": "adam", "num_epochs": 1},
     }
     with TemporaryDirectory() as root:
-        data = _srl_folder(Path(root)) if name == "srl" else _DATA / file
+        data = _srl_folder(Path(root)) if name == "srl" else (_DATA / file).resolve()
         made_reader = DatasetReader.from_params(Params(deepcopy(config["dataset_reader"])))
         examples = list(made_reader.read(str(data)))
         vocabulary = Vocabulary.from_instances(examples)
@@ -302,6 +318,8 @@ def _with_parse(lines: list[str]) -> list[str]:
 
 
 def _rounded(value: Any) -> Any:
+    if type(value).__name__ == "Tree":
+        return " ".join(str(value).split())
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list):

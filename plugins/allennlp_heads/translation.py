@@ -7,15 +7,22 @@ from typing import Any
 
 from elmo_framework.compat.allennlp import (
     MODEL_RULES,
+    READER_RULES,
     Member,
     Pair,
     Place,
     attention,
+    component,
+    dropped,
     encoder,
     feedforward,
     into,
+    kept,
+    only,
     output_layer,
     register_model,
+    register_reader,
+    unsupported,
 )
 
 _LAST_LAYER = "output_logit"
@@ -24,6 +31,8 @@ _LAST_LAYER = "output_logit"
 def register_translations() -> None:
     """Add the types of this plugin to those that are translated."""
     register_model("decomposable_attention", _DECOMPOSABLE_ATTENTION, _PARTS, _aggregate_names)
+    register_model("constituency_parser", _CONSTITUENCY_PARSER, _PARSER_PARTS, _sentinel_names)
+    register_reader("ptb_trees", _PTB_TREES)
 
 
 def _aggregate(here: Place, value: Any) -> Mapping[str, Any]:
@@ -62,5 +71,60 @@ _DECOMPOSABLE_ATTENTION = Member(
         "similarity_function": attention("dot_product"),
         "premise_encoder": into("premise_encoder", encoder),
         "hypothesis_encoder": into("hypothesis_encoder", encoder),
+    },
+)
+_WIDTHS = unsupported("the vectors of spans have no widths here")
+_SPAN_EXTRACTORS = {
+    "bidirectional_endpoint": Member(
+        "bidirectional_endpoint",
+        {
+            "input_dim": dropped("it follows from the encoder"),
+            "forward_combination": only("y-x"),
+            "backward_combination": only("x-y"),
+            "use_sentinels": only(True),
+            "num_width_embeddings": _WIDTHS,
+            "span_width_embedding_dim": _WIDTHS,
+            "bucket_widths": only(False),
+        },
+    )
+}
+
+
+def _span_extractor(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop the span extractor, of which the model has one."""
+    component(here, value, _SPAN_EXTRACTORS, "SpanExtractor")
+    here.note("dropped", "the model has this span extractor: bidirectional_endpoint")
+    return {}
+
+
+def _sentinel_names(model: Mapping[str, Any]) -> Iterator[Pair]:
+    for name in ("start", "end"):
+        yield f"span_extractor._{name}_sentinel", f"{name}_sentinel"
+
+
+_PARSER_PARTS = [
+    ("encoder", "encoder", "encoder"),
+    ("feedforward_layer._module", "feedforward", "feedforward"),
+    ("tag_projection_layer._module", "projection", ""),
+]
+_CONSTITUENCY_PARSER = Member(
+    "constituency_parser",
+    {
+        **MODEL_RULES,
+        "encoder": into("encoder", encoder),
+        "feedforward": into("feedforward", feedforward),
+        "span_extractor": _span_extractor,
+        "pos_tag_embedding": unsupported("leave it out: the model reads words alone"),
+        "evalb_directory_path": dropped("the scores are those of EVALB, without its program"),
+    },
+)
+_PTB_TREES = Member(
+    "ptb_trees",
+    {
+        **READER_RULES,
+        "use_pos_tags": dropped("parts of speech are read for the scores"),
+        "convert_parentheses": kept,
+        "label_namespace_prefix": only(""),
+        "pos_label_namespace": dropped("the model reads words alone"),
     },
 )

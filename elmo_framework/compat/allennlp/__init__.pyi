@@ -5,6 +5,13 @@ from .layers import output_layer as output_layer
 from .models import MODEL_RULES as MODEL_RULES
 from .models import register_model as register_model
 from .parameter_names import Pair as Pair
+from .readers import READER_RULES as READER_RULES
+from .readers import register_reader as register_reader
 from .rules import Member as Member
 from .rules import Place as Place
+from .rules import component as component
+from .rules import dropped as dropped
 from .rules import into as into
+from .rules import kept as kept
+from .rules import only as only
+from .rules import unsupported as unsupported

@@ -176,7 +176,9 @@ MODELS: dict[str, Member] = {
 }
 
 
-_PLUGINS = {"decomposable_attention": "plugins/allennlp_heads"}
+_PLUGINS = dict.fromkeys(
+    ("decomposable_attention", "constituency_parser"), "plugins/allennlp_heads"
+)
 """The plugins that add models, by AllenNLP's name."""
 
 

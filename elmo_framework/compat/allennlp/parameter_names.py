@@ -197,7 +197,7 @@ PARTS: dict[str, list[Part]] = {
 }
 ADDED_NAMES: dict[str, Suffixes] = {}
 """Names of parameters of a plugin's model that are not in `PARTS`, from our block."""
-_WITHOUT_UNDERSCORE = {"crf_tagger", "simple_tagger", "srl"}
+_WITHOUT_UNDERSCORE = {"crf_tagger", "simple_tagger", "srl", "constituency_parser"}
 
 
 def names(model: Mapping[str, Any], *, has_input_elmo: bool = False) -> list[Pair]:

@@ -204,6 +204,20 @@ _SHARDS: Rules = {
 }
 
 
+READER_RULES = _COMMON
+"""The rules of the keys that all readers of AllenNLP have."""
+
+
+def register_reader(name: str, member: Member) -> None:
+    """Add a reader of a plugin to those that are translated.
+
+    Args:
+        name: AllenNLP's.
+        member: its counterpart.
+    """
+    READERS[name] = member
+
+
 def reader(here: Place, value: Any) -> Any:
     """Translate a DatasetReader; a reader of shards is its base reader and a pattern of files."""
     if isinstance(value, dict) and value.get("type") in ("sharded", "multiprocess"):
