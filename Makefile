@@ -50,7 +50,7 @@ tests: install
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --ignore tests/unit
 
 # Triton's kernels run in its interpreter there; PyTorch's builds for CUDA have Triton.
-test-extras: $(VENV)/installed-triton  ## tests that need Triton, zsh, fish, a browser or other interpreters; those without are skipped
+test-extras: $(VENV)/installed-triton  ## tests that need Triton, zsh, fish, a browser, other interpreters or engines; those without are skipped
 	$(TEST_ENVIRONMENT) $(RUN) pytest -o python_files='extra_*.py' tests/extras
 
 # A warning is an error: a link or an anchor that leads nowhere, a page that no list has.

@@ -1,3 +1,4 @@
+from .api.batches import embed_batch as embed_batch
 from .api.crf import CRF as CRF
 from .api.elmo import Elmo as Elmo
 from .api.elmo import batch_to_ids as batch_to_ids

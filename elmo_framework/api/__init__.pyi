@@ -1,3 +1,4 @@
+from .batches import embed_batch as embed_batch
 from .crf import CRF as CRF
 from .elmo import Elmo as Elmo
 from .elmo import ElmoOutput as ElmoOutput
