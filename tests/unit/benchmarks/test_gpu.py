@@ -48,7 +48,7 @@ def test_demo_trains_for_seconds_by_default(
     [
         (
             ["lossses", *DEMO],
-            "there is no stage 'lossses'; choose from losses, medium, rate, waiting",
+            "there is no stage 'lossses'; choose from graph, losses, medium, rate, waiting",
         ),
         (["rate"], "--size original needs --train and --validation"),
         (

@@ -112,7 +112,7 @@ class Alike(ProcessGroup):
     def wait(self) -> None:
         pass
 
-    def trainable(self, model: nn.Module) -> nn.Module:
+    def trainable(self, model: nn.Module, *, reduce_dtype: str = "float32") -> nn.Module:
         return model
 
 
