@@ -42,7 +42,7 @@ _WITHOUT_WORK = {
 }
 """Operations that launch nothing: views, and memory without content."""
 
-_MIXING = {"_to_copy", "copy_", "_pack_padded_sequence", "_pack_padded_sequence_backward"}
+_MIXING = {"_to_copy", "copy_"}
 """Operations that take tensors of the CPU too."""
 
 
@@ -150,8 +150,6 @@ class Calls(TorchDispatchMode):
         self._record(name, inputs, outputs, is_to_cpu=bool(is_to_cpu), is_from_cpu=not on_device)
         if name == "_local_scalar_dense" or is_to_cpu:
             return outputs
-        if name == "_pack_padded_sequence":
-            return DeviceTensor(outputs[0]), outputs[1]  # the sizes of the steps stay on the CPU
         wrappers = {id(each.content): each for each in on_device}
         return tree_map(lambda leaf: _wrapped(leaf, wrappers), outputs)
 

@@ -62,11 +62,7 @@ class RecordedUpdate:
         record: records a function without computing it; None for a CUDA graph on a GPU.
     """
 
-    def __init__(
-        self,
-        update: Update,
-        record: Callable[[Callable[[], UpdateResult]], Recording] | None = None,
-    ) -> None:
+    def __init__(self, update: Update, record: _Record | None = None) -> None:
         if record is None and update.device.type == "cuda":
             record = _CudaGraph
         self._update, self._record = update, record if _is_recordable(update) else None
