@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from fsspec.implementations.memory import MemoryFileSystem
 
 from elmo_framework import components
@@ -23,6 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_sessionstart() -> None:
     """Register the components before any test module defines families of its own."""
+    # A forked process waits for ever for the threads of OpenMP that its parent had started.
+    torch.set_num_threads(1)
     components.load()
     # A shell starts background jobs with Ctrl-C ignored, and the tests' child processes inherit it.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

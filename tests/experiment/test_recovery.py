@@ -148,7 +148,7 @@ def test_recovery_knows_keys_that_an_earlier_version_did_not_have(
     assert train(NER, run, tagging_with(bilm), "--recover") == 0
     changed = tagging_with(bilm, **{"trainer.reduce_dtype": "bfloat16"})
     assert train(NER, run, changed, "--recover") == 2
-    assert "trainer.reduce_dtype: None -> 'bfloat16'" in capsys.readouterr().err
+    assert "trainer.reduce_dtype: 'float32' -> 'bfloat16'" in capsys.readouterr().err
 
 
 def test_recovery_needs_the_same_data(

@@ -23,6 +23,15 @@ _CONLL2005 = _tabs(
     "like VBP * * like *) (V*)",
     "",
 )
+_CONLL2012 = (
+    b"#begin document (weather); part 000\n"
+    b"weather 0 0 Ann NNP * - - - - (PERSON) -\n"
+    b"weather 0 1 left VBD * - - - - * -\n"
+    b"weather 0 2 New NNP * - - - - (GPE* -\n"
+    b"weather 0 3 York NNP * - - - - *) -\n"
+    b"\n"
+    b"#end document\n"
+)
 _CONLLU_PLUS = b"# global.columns = ID FORM UPOS UP:PRED UP:ARGHEADS UP:ARGSPANS\n" + _tabs(
     "1 Ann PROPN _ _ _",
     "2 fed VERB feed.01 A0:1|A1:3 A0:1-1|A1:3-3",
@@ -64,6 +73,7 @@ SAMPLES: dict[str, list[tuple[str, bytes]]] = {
         _fixture("snli/pairs.jsonl"),
         ("pairs.tsv", b"gold_label\tsentence1\tsentence2\nneutral\tIt rained.\tIt fell.\n"),
     ],
+    "ontonotes_ner": [("entities.conll", _CONLL2012)],
     "semcor": [("senses.jsonl", _SENSES)],
     "semcor_lemmas": [("senses.jsonl", _SENSES * 10)],
     "squad": [_fixture("squad/train.json")],
