@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar, cast
 import torch
 from torch import Tensor
 
+from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.backend import uses_cpu_code
 
 BatchT = TypeVar("BatchT")
@@ -56,20 +57,20 @@ def _moved(value: Any, device: torch.device) -> Any:
     return _mapped(value, lambda tensor: tensor.to(device, non_blocking=True))
 
 
-def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """Apply a function to the tensors in dataclasses, mappings and tuples of tensors."""
-    if isinstance(value, Tensor):
+def _mapped(value: Any, function: Callable[[Any], Any], kind: type = Tensor) -> Any:
+    """Apply a function to the objects of a kind in dataclasses, mappings and tuples."""
+    if isinstance(value, kind):
         return function(value)
     if is_dataclass(value) and not isinstance(value, type):
         items = {field.name: getattr(value, field.name) for field in fields(value)}
-        mapped = {name: _mapped(item, function) for name, item in items.items()}
+        mapped = {name: _mapped(item, function, kind) for name, item in items.items()}
         changed = {name: item for name, item in mapped.items() if item is not items[name]}
         return replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
-        return {key: _mapped(item, function) for key, item in value.items()}
-    if isinstance(value, tuple) and any(isinstance(item, Tensor) for item in value):
+        return {key: _mapped(item, function, kind) for key, item in value.items()}
+    if isinstance(value, tuple) and any(isinstance(item, kind) for item in value):
         make = getattr(value, "_make", tuple)
-        return make(_mapped(item, function) for item in value)
+        return make(_mapped(item, function, kind) for item in value)
     return value
 
 
@@ -83,6 +84,11 @@ def _static(batch: StaticBatch, device: torch.device) -> StaticBatch:
     elif numbers.device == device:
         return batch
     return batch.unpacked(numbers.to(device, non_blocking=True))
+
+
+def map_texts(batch: BatchT, function: Callable[[TextBatch], TextBatch]) -> BatchT:
+    """Return a batch with a function applied to its texts."""
+    return cast(BatchT, _mapped(batch, function, TextBatch))
 
 
 def pinned(batch: BatchT) -> BatchT:

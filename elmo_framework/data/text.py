@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -36,12 +36,15 @@ class TextBatch:
         ids: the results of indexers by `Indexer.key`: "batch tokens" or
             "batch tokens characters"; 0 is padding.
         places: of each sentence in its document; None where documents are unknown.
+        read_ahead: frozen layers that were read before the model computes, by a key of their
+            source.
     """
 
     words: tuple[tuple[str, ...], ...]
     mask: Bool[Tensor, "batch tokens"]
     ids: Mapping[str, Tensor]
     places: tuple[DocumentPlace, ...] | None = None
+    read_ahead: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def num_words(self) -> int:

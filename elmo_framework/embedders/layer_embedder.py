@@ -72,6 +72,9 @@ class LayerEmbedder(TokenEmbedder, ABC):
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
         self.source.precompute(sentences, device)
 
+    def read_ahead(self, text: TextBatch) -> TextBatch:
+        return self.source.read_ahead(text)
+
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         output = self._read(text)
         mixed = output.layers[-1] if self.mix is None else self.mix(output.layers, output.mask)

@@ -177,7 +177,7 @@ def _parts(job: EmbeddingJob, device: torch.device, standard_input: BinaryIO | N
         max_lines=MAX_KEPT_SENTENCES if keeps_all else None, by_document=job.state == "document"
     )
     settings = {"sentences": corpus_index.digest, **_settings(job, reader)}
-    pool_words = _BATCHES_A_POOL * job.max_tokens
+    pool_words = _BATCHES_A_POOL * reader.max_tokens
     file_index = corpus_index if job.pool == "none" else corpus_index.as_pooled()
     return _Parts(corpus, corpus_index, file_index, reader, layout, pool_words, settings)
 
@@ -190,7 +190,7 @@ def _settings(job: EmbeddingJob, reader: VectorReader) -> dict[str, Any]:
         "dtype": job.dtype,
         "format": job.file_format,
         "precision": job.precision,
-        "max_tokens": job.max_tokens,
+        "max_tokens": reader.max_tokens,
         "keeps_sentences": not job.forget_sentences,
         "uses_sentence_keys": job.use_sentence_keys,
     }
@@ -230,7 +230,7 @@ def _embed_part(job: EmbeddingJob, folder: Path, device: torch.device) -> None:
                 corpus = SentenceFiles([shard.lines(tokenizer)], tokenizer=tokenizer)
                 index = corpus.build_index()
                 file_index = index if job.pool == "none" else index.as_pooled()
-                pool_words = _BATCHES_A_POOL * job.max_tokens
+                pool_words = _BATCHES_A_POOL * reader.max_tokens
                 parts = _Parts(corpus, index, file_index, reader, layout, pool_words, settings)
                 _write_shard(parts, path, progress)
                 num_written, num_lines = num_written + 1, num_lines + index.num_lines

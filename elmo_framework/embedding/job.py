@@ -98,7 +98,8 @@ class EmbeddingJob:
             the value of the run of a mix).
         tokenizer: the tokenizer: a registered name, or JSON as in a config (default: %(default)s,
             for tokenized text).
-        max_tokens: maximum number of words in a batch, including padding (default: %(default)s).
+        max_tokens: maximum number of words in a batch, including padding (default: 4096, on a GPU
+            16384).
         precision: precision of the computation (default: %(default)s).
         device: where to compute; auto is a GPU if there is one (default: %(default)s).
         run_bilms: the new folder of a biLM that the run was trained with; may be given several
@@ -125,7 +126,7 @@ class EmbeddingJob:
     max_length: AboveZero | None = None
     sub_token_mode: Literal["first", "last", "mean"] | None = None
     tokenizer: ComponentConfig = "whitespace"
-    max_tokens: AboveZero = 4096
+    max_tokens: AboveZero | None = None
     precision: Literal["float32", "bfloat16", "int8"] = "float32"
     device: Device = "auto"
     run_bilms: RunBiLms = ()

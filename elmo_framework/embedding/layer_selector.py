@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import final
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from elmo_framework.bilm.layer_mix import LayerMix
@@ -37,16 +36,15 @@ class LayerSelector:
             the boundaries `<S>` and `</S>`, which the mix of a model needs.
         rows: the number of vectors of a word; None for one vector without a row axis.
         variant: of the source of the layers; see `LayerSource`.
+        is_mix: whether `of_layers` needs each sentence by itself; others also take the layers of
+            a batch, "layers rows words dim".
     """
 
     name: str
     of_layers: Callable[[Tensor], Tensor]
     rows: int | None = None
     variant: str = ""
-
-    def select(self, layers: Float[Tensor, "layers steps dim"]) -> Float[Tensor, "*rows words dim"]:
-        """Return the vectors of the words; in `layers` `<S>` is first and `</S>` last."""
-        return self.of_layers(layers)[..., 1:-1, :]
+    is_mix: bool = False
 
 
 def layer_selector(
@@ -109,7 +107,7 @@ def _mixed(text: str, mix: LayerMix, variant: str) -> LayerSelector:
         return mixed[0]
 
     name = f"{text} with SHA-256 {sha256(weights).hexdigest()[:12]}"
-    return LayerSelector(name, of_layers, variant=variant)
+    return LayerSelector(name, of_layers, variant=variant, is_mix=True)
 
 
 def mixed_target(text: str) -> tuple[Path, str] | None:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, final
 
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
@@ -19,10 +20,11 @@ from elmo_framework.embedding.layer_selector import layer_selector, mixed_target
 from elmo_framework.embedding.vector_file_format import VectorShape
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import is_stream
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.documents import read_documents
 from elmo_framework.layers.encoder_files import open_encoder
-from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.layer_source import LayerSource, batch_tokens
 from elmo_framework.layers.sentence_pool import pooled, pooled_dim
 from elmo_framework.layers.transformer_files import is_transformer
 from elmo_framework.layers.transformer_source import TransformerOptions
@@ -41,6 +43,7 @@ class VectorReader:
         variant: the options of a transformer; see `LayerSource`.
         layers: the selected layers, as the user wrote them.
         form: of the vectors of a word.
+        max_tokens: in a batch.
 
     Raises:
         DataError: the encoder does not exist.
@@ -64,13 +67,17 @@ class VectorReader:
         self._reads_documents = job.state == "document"
         if self._reads_documents and not isinstance(source, FrozenBiLm):
             raise RunError(f"--state document: only a biLM reads documents, and {job.bilm} is none")
-        self._source, self._max_tokens, self._device = source, job.max_tokens, device
+        self._source, self._device = source, device
+        self.max_tokens = job.max_tokens or batch_tokens(device)
         self.layers, self._pool = self._selection.name, job.pool
         dim = pooled_dim(source.dim, job.pool)
         is_pooled = job.pool != "none"
         # int8 is made of finished vectors, each with the scale of its largest number.
         dtype = "float32" if job.dtype == "int8" else job.dtype
         self.form = VectorShape(self._selection.rows, dim, dtype, is_pooled=is_pooled)
+        # Fewer and narrower numbers are copied from an accelerator.
+        is_whole = uses_cpu_code(device) or self._selection.is_mix or self._reads_documents
+        self._reduce = None if is_whole else self._selected_on_device
 
     def read(
         self, documents: Sequence[Sequence[Sequence[str]]]
@@ -87,15 +94,23 @@ class VectorReader:
         sentences = list(chain.from_iterable(documents))
         if self._reads_documents:
             read = read_documents(
-                self._source, documents, max_tokens=self._max_tokens, device=self._device
+                self._source, documents, max_tokens=self.max_tokens, device=self._device
             )
         else:
-            read = self._source.read(sentences, max_tokens=self._max_tokens, device=self._device)
+            read = self._source.read(
+                sentences, max_tokens=self.max_tokens, device=self._device, reduce=self._reduce
+            )
         for index, layers in read:
             if not sentences[index]:
                 continue
-            vectors = pooled(self._selection.select(layers).numpy(), self._pool)
+            selected = self._selection.of_layers(layers) if self._reduce is None else layers
+            vectors = pooled(selected[..., 1:-1, :].numpy(), self._pool)  # without <S> and </S>
             yield index, vectors.astype(self.form.dtype)
+
+    def _selected_on_device(self, layers: Tensor) -> Tensor:
+        """Select the layers of a batch; those that are not pooled later are rounded, too."""
+        selected = self._selection.of_layers(layers)
+        return selected if self.form.is_pooled else selected.to(getattr(torch, self.form.dtype))
 
 
 def _options(job: EmbeddingJob) -> TransformerOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import torch
@@ -15,11 +15,22 @@ from elmo_framework.bilm.layer_output import NUM_BOUNDARIES, LayerOutput, LayerS
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.part import Reference, Sentences
 
 _LONGEST_WHOLE = 4096
 """Steps of the longest sentence that is read as a whole. It is fixed, so that the vectors of a
 sentence do not depend on the size of the batches."""
+
+_BATCH_TOKENS, _BATCH_TOKENS_OF_ACCELERATORS = 4096, 16384
+
+
+def batch_tokens(device: torch.device) -> int:
+    """Return how many steps a batch has where many sentences are read and nothing is stated.
+
+    A GPU launches the same operations for a large batch as for a small one.
+    """
+    return _BATCH_TOKENS if uses_cpu_code(device) else _BATCH_TOKENS_OF_ACCELERATORS
 
 
 class LayerSource(ABC):
@@ -87,9 +98,10 @@ class LayerSource(ABC):
         self,
         sentences: Sequence[Sequence[str]],
         *,
-        max_tokens: int = 4096,
+        max_tokens: int = _BATCH_TOKENS,
         device: torch.device | None = None,
-    ) -> Iterator[tuple[int, Float[Tensor, "layers tokens dim"]]]:
+        reduce: Callable[[Tensor], Tensor] | None = None,
+    ) -> Iterator[tuple[int, Float[Tensor, "*layers tokens dim"]]]:
         """Compute the layers of many sentences, in batches of similar length, longest first.
 
         Each batch starts from zeros. Peak memory grows with `max_tokens` and with the layers of the
@@ -101,6 +113,8 @@ class LayerSource(ABC):
                 longer sentence is a batch by itself. One of more than 4,096 steps is read in parts
                 (`read_long`).
             device: computes the layers; the CPU by default.
+            reduce: makes less of the layers of a batch, "layers rows steps dim", before they are
+                copied to the CPU; it keeps the last three axes.
 
         Yields:
             The index of a sentence and its layers, on the CPU, in the order in which they are
@@ -114,9 +128,12 @@ class LayerSource(ABC):
         lengths = [len(words) + NUM_BOUNDARIES for words in sentences]
         order = longest_first(range(len(lengths)), lengths)
         batches = padded_batches(order, lengths.__getitem__, max_tokens=max_tokens)
-        for batch, layers in _copied(self._computed(batches, sentences, device)):
+        computed = self._computed(batches, sentences, device)
+        if reduce is not None:
+            computed = ((batch, reduce(layers)) for batch, layers in computed)
+        for batch, layers in _copied(computed):
             for row, index in enumerate(batch):
-                yield index, layers[:, row, : lengths[index] if sentences[index] else 0]
+                yield index, layers[..., row, : lengths[index] if sentences[index] else 0, :]
 
     def _computed(
         self,
@@ -157,6 +174,13 @@ class LayerSource(ABC):
             device: computes the layers.
         """
         return
+
+    def read_ahead(self, text: TextBatch) -> TextBatch:
+        """Return a batch with the layers that are kept for it, read before it is moved.
+
+        A thread may call it while the model computes.
+        """
+        return text
 
     def layer_parameters(self) -> Sequence[Sequence[nn.Parameter]]:
         """Return the trained parameters by layer, the bottom one first; none of a frozen source."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from elmo_framework.data.text import Indexer
+from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.nn.part import TensorPart
 
 Sentences: TypeAlias = Callable[[], Sequence[Sequence[str]]]
@@ -75,6 +75,13 @@ class Part(TensorPart):
 
     def precompute_documents(self, documents: Documents, device: torch.device) -> None:
         """Compute once, before training, what the documents of the data need; see `precompute`."""
+
+    def read_ahead(self, text: TextBatch) -> TextBatch:
+        """Return a batch with what can be read for it before it is on the device of the model.
+
+        A thread may call it while the model computes.
+        """
+        return text
 
     def parameters_from_file(self) -> Iterable[Tensor]:
         """Return the parameters read from a file; initializers leave them alone."""

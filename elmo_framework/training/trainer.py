@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
-from elmo_framework.data.batch import grouped, pinned
+from elmo_framework.data.batch import grouped, map_texts, pinned
 from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.data.prefetch import PrefetchedSource
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.model import Model
+from elmo_framework.model.part import parts_of
 from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.checkpointer import Checkpointer, Snapshot
@@ -78,11 +79,17 @@ class Trainer:
         )
         self._update = RecordedUpdate(self.update)
         if self.device.type == "cuda":
-            self.source = PrefetchedSource(self.source, pinned)
+            self.source = PrefetchedSource(self.source, self._prepared)
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         self._started, self._seconds_before = time.monotonic(), 0.0
         self._evaluated_at = self._saved_at = self._update_began = 0.0
         self._end_reason: str | None = None
+
+    def _prepared(self, batch: Any) -> Any:
+        """Return a batch with its kept layers, in pinned memory."""
+        for _, part in parts_of(self.model):
+            batch = map_texts(batch, part.read_ahead)
+        return pinned(batch)
 
     @property
     def num_steps(self) -> int | None:

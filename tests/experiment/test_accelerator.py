@@ -9,7 +9,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from elmo_framework.experiment.train import build_trainer
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn import recurrent
 from elmo_framework.nn.elmo_lstm import ProjectedLstm
+from elmo_framework.training import trainer as trainer_module
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer
 from tests.experiment import test_coreference_configs as coreference
@@ -30,7 +33,8 @@ from tests.experiment import test_squad_configs as squad
 from tests.experiment import test_srl as srl
 from tests.experiment import test_tagging_configs as tagging
 from tests.experiment import test_text_configs as texts
-from tests.experiment.jobs import PRETRAINING, ROOT
+from tests.experiment.conftest import NER
+from tests.experiment.jobs import PRETRAINING, ROOT, tagging_with
 from tests.simulated_device import DEVICE, Calls, simulated_device
 
 CPU = torch.device("cpu")
@@ -193,3 +197,22 @@ def _gradients(precision: str, factor: float, bias: float) -> list[Tensor]:
         trainer.update.backpropagate([next(trainer.source.batches())], trainer.progress)
     gradients = [parameter.grad for parameter in trainer.model.parameters()]
     return [each.to_dense() for each in gradients if each is not None]
+
+
+def test_kept_layers_are_read_while_the_model_computes(
+    bilm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = tagging_with(bilm, **{"model.embedder.token_embedders.elmo.cache": "memory"})
+    overrides = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+    _, experiment = check_config(Config.load(ROOT / NER, overrides=overrides)).unwrap()
+    assembly = Assembly.build(experiment, device=CPU)
+    assembly.precompute()
+    on_cpu = build_trainer(assembly, evaluator=None)
+    monkeypatch.setattr(trainer_module, "pinned", lambda batch: batch)
+    on_gpu = replace(on_cpu, device=torch.device("cuda"), source=assembly.training_source())
+    of_cpu, of_gpu = (next(iter(each.source.batches())) for each in (on_cpu, on_gpu))
+    assert of_cpu.text.words == of_gpu.text.words
+    (layers,) = of_gpu.text.read_ahead.values()
+    assert layers.shape[1] == len(of_gpu.text.words)
+    with torch.no_grad():
+        assert on_cpu.model.eval()(of_gpu).loss == on_cpu.model(of_cpu).loss

@@ -23,6 +23,7 @@ from elmo_framework.layers.cache.shards import (
     Words,
     compute_shard,
     distinct,
+    moved_output,
     num_vectors,
 )
 from elmo_framework.layers.layer_source import LayerSource
@@ -108,6 +109,8 @@ class CachedLayers(LayerSource):
 
         Computed layers are rounded as cached ones are, so that a cache changes no result.
         """
+        if state is None and (ahead := text.read_ahead.get(self._key.key)) is not None:
+            return moved_output(text, ahead)
         with self.lock:
             cached = self._shards.read(text) if state is None else None
             if cached is not None:
@@ -115,6 +118,15 @@ class CachedLayers(LayerSource):
             output = self.frozen.compute(text, state)
         rounded = output.layers.to(DTYPES[self._key.dtype])
         return replace(output, layers=rounded.to(output.layers.dtype))
+
+    def read_ahead(self, text: TextBatch) -> TextBatch:
+        if (key := self._key.key) in text.read_ahead:
+            return text
+        with self.lock:
+            numbers = self._shards.numbers(text)
+        if numbers is None:
+            return text
+        return replace(text, read_ahead={**text.read_ahead, key: numbers})
 
     def precompute(self, sentences: Sentences, device: torch.device) -> None:
         """Compute the layers of all sentences that are not in the cache yet.

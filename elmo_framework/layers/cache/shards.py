@@ -19,7 +19,7 @@ from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.text import TextBatch
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
-from elmo_framework.layers.layer_source import LayerSource
+from elmo_framework.layers.layer_source import LayerSource, batch_tokens
 
 Words: TypeAlias = Sequence[str]
 
@@ -71,6 +71,12 @@ def num_vectors(words: Words, num_layers: int) -> int:
     return (len(words) + NUM_BOUNDARIES) * num_layers
 
 
+def moved_output(text: TextBatch, layers: Float[Tensor, "layers rows steps dim"]) -> LayerOutput:
+    """Return layers that were kept for a batch, on its device."""
+    moved = layers.to(text.mask.device, non_blocking=True).to(torch.get_default_dtype())
+    return LayerOutput(moved, framed_mask(text.mask), {})
+
+
 def compute_shard(
     source: LayerSource,
     sentences: Sequence[Words],
@@ -95,7 +101,14 @@ def compute_shard(
     entries["offset"] = np.cumsum([0, *sizes[:-1]])
     entries["num_steps"] = [len(words) + NUM_BOUNDARIES for words in sentences]
     vectors = torch.empty(sum(sizes), source.dim, dtype=dtype)
-    for index, layers in source.read(sentences, device=device):
+    read = source.read(
+        sentences,
+        max_tokens=batch_tokens(device),
+        device=device,
+        # Numbers are rounded before they travel.
+        reduce=None if uses_cpu_code(device) else lambda layers: layers.to(dtype),
+    )
+    for index, layers in read:
         start = int(entries["offset"][index])
         vectors[start : start + sizes[index]] = layers.flatten(0, 1)
         note(len(sentences[index]))
@@ -136,24 +149,36 @@ class Shards:
 
     def read(self, text: TextBatch) -> LayerOutput | None:
         """Return the layers of a batch, on its device; None when a sentence is in no shard."""
-        sentences, device = text.words, text.mask.device
+        device = text.mask.device
+        # A copy converts as it goes; to another device the narrow numbers travel faster, and from
+        # pinned memory without a wait.
+        dtype = torch.get_default_dtype() if uses_cpu_code(device) else None
+        layers = self.numbers(text, dtype, is_pinned=device.type == "cuda")
+        return None if layers is None else moved_output(text, layers)
+
+    def numbers(
+        self, text: TextBatch, dtype: torch.dtype | None = None, *, is_pinned: bool = False
+    ) -> Float[Tensor, "layers rows steps dim"] | None:
+        """Return the numbers of `read`, in memory.
+
+        Args:
+            text: the batch.
+            dtype: of the result; by default that of the shards.
+            is_pinned: whether the memory is pinned.
+        """
+        sentences = text.words
         rows = [row for row, words in enumerate(sentences) if words]
         is_there, places = self._locate([sentences[row] for row in rows])
         if not len(self) or not is_there.all():
             return None
-        dtype = self._shards[0].vectors.dtype
-        dim = self._shards[0].vectors.shape[1]
-        mask = framed_mask(text.mask)
-        # A copy converts as it goes; to another device the narrow numbers travel faster, and from
-        # pinned memory without a wait.
-        copy_dtype = torch.get_default_dtype() if uses_cpu_code(device) else dtype
-        shape = self._num_layers, *mask.shape, dim
-        layers = torch.zeros(shape, dtype=copy_dtype, pin_memory=device.type == "cuda")
+        vectors = self._shards[0].vectors
+        steps = text.mask.shape[1] + NUM_BOUNDARIES
+        shape = self._num_layers, len(sentences), steps, vectors.shape[1]
+        layers = torch.zeros(shape, dtype=dtype or vectors.dtype, pin_memory=is_pinned)
         for row, place in zip(rows, places, strict=True):
             vectors = self._vectors(int(place))
             layers[:, row, : vectors.shape[1]] = vectors
-        moved = layers.to(device, non_blocking=True).to(torch.get_default_dtype())
-        return LayerOutput(moved, mask, {})
+        return layers
 
     def _vectors(self, place: int) -> Float[Tensor, "layers steps dim"]:
         entry = self._entries[place]

@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 from typing import Any
@@ -21,14 +22,19 @@ import torch
 
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.embedding import embed as embedding
+from elmo_framework.embedding import vector_reader
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
+from elmo_framework.embedding.layer_selector import LayerSelector
 from elmo_framework.embedding.vector_file_format import Hdf5Format
 from elmo_framework.embedding.vector_output import VectorWriter
+from elmo_framework.embedding.vector_reader import VectorReader
 from elmo_framework.errors import DataError, RunError, StoppedError
 from elmo_framework.io import resumable_output
 from elmo_framework.io.outputs import Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput
+from elmo_framework.kernels.backend import accelerator_code
+from elmo_framework.layers import layer_source
 from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.layers.documents import read_documents
 from elmo_framework.layers.layer_source import LayerSource
@@ -491,3 +497,47 @@ def test_documents_over_several_pools_are_the_same(job: Jobs, tmp_path, monkeypa
 def test_a_transformer_reads_no_documents(job: Jobs, transformer_folder) -> None:
     with pytest.raises(RunError, match="--state document: only a biLM reads documents"):
         embed(job(bilm=transformer_folder("bert"), state="document"))
+
+
+@pytest.mark.parametrize("pool", ["none", "mean"])
+@pytest.mark.parametrize("layers", ["all", "top", "1", "average"])
+def test_an_accelerator_copies_what_is_written_alone(
+    job: Jobs, tmp_path: Path, monkeypatch, layers: str, pool: str
+) -> None:
+    embed(job(layers=layers, pool=pool, dtype="float16", output=tmp_path / "cpu.hdf5"))
+    copied, copy = list[tuple[torch.dtype, int]](), layer_source._copied
+
+    def noted(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch, numbers in copy(batches):
+            copied.append((numbers.dtype, numbers[..., 0, 0, 0].numel()))
+            yield batch, numbers
+
+    monkeypatch.setattr(layer_source, "_copied", noted)
+    with accelerator_code():
+        embed(job(layers=layers, pool=pool, dtype="float16", output=tmp_path / "gpu.hdf5"))
+    dtype = torch.float16 if pool == "none" else torch.float32
+    assert {*copied} == {(dtype, 3 if layers == "all" else 1)}
+    for one, other in zip(hdf5(tmp_path / "gpu.hdf5"), hdf5(tmp_path / "cpu.hdf5"), strict=True):
+        assert one.dtype == other.dtype == np.float16
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+
+
+def test_documents_and_mixes_are_copied_whole(job: Jobs, tmp_path: Path, monkeypatch) -> None:
+    options = {"layers": "top", "dtype": "float16", "format": "npy"}
+    embed(job(**options, state="document", output=tmp_path / "cpu"))
+    with accelerator_code():
+        embed(job(**options, state="document", output=tmp_path / "gpu"))
+        assert VectorReader(job(layers="top"), torch.device("cpu"))._reduce is not None
+        mix = LayerSelector("mix", itemgetter(0), is_mix=True)
+        monkeypatch.setattr(vector_reader, "layer_selector", lambda *_, **__: mix)
+        assert VectorReader(job(), torch.device("cpu"))._reduce is None
+    for one, other in zip(npy(tmp_path / "gpu"), npy(tmp_path / "cpu"), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+
+
+def test_batches_are_larger_on_an_accelerator(job: Jobs) -> None:
+    reader = VectorReader(job(), torch.device("cpu"))
+    assert reader.max_tokens == 4096
+    with accelerator_code():
+        assert VectorReader(job(), torch.device("cpu")).max_tokens == 16384
+        assert VectorReader(job(max_tokens=7), torch.device("cpu")).max_tokens == 7

@@ -16,6 +16,7 @@ from elmo_framework.layers import shared_source
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen, open_layers
 from elmo_framework.layers.cache import cached_layers, layer_cache, verified_blocks
 from elmo_framework.layers.cache.cached_layers import CachedLayers
+from elmo_framework.layers.cache.shards import Shards
 from tests.numpy_bilm import NumpyBiLm
 
 SENTENCES = [["Wörter", "are", "words"], [], ["a"], ["are", "many", "characters-and-more", "!"]]
@@ -436,3 +437,38 @@ def test_a_layer_cache_in_use_is_not_cleared(folder: Path, cache: Path) -> None:
         pytest.raises(RunError, match="another process writes to this layer cache"),
     ):
         layer_cache.clear(report.key)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_layers_that_were_read_ahead_are_not_read_again(folder, dtype, monkeypatch) -> None:
+    stored, text = prepared(folder, dtype=dtype), collate_text(SENTENCES)
+    expected = stored.compute(text)
+    ahead = stored.read_ahead(text)
+    assert [layers.dtype for layers in ahead.read_ahead.values()] == [getattr(torch, dtype)]
+    assert stored.read_ahead(ahead) is ahead
+    monkeypatch.setattr(Shards, "read", lambda *_: pytest.fail("read"))
+    found = stored.compute(ahead)
+    assert torch.equal(found.layers, expected.layers)
+    assert torch.equal(found.mask, expected.mask)
+    assert found.layers.dtype == torch.float32
+
+
+def test_what_is_not_cached_is_not_read_ahead(folder: Path) -> None:
+    uncached = collate_text([["a"], ["uncached"]])
+    assert prepared(folder).read_ahead(uncached) is uncached
+
+
+def test_sources_read_ahead_side_by_side(folder: Path) -> None:
+    first, second = prepared(folder), prepared(folder, dtype="float16")
+    text = second.read_ahead(first.read_ahead(collate_text(SENTENCES)))
+    assert len(text.read_ahead) == 2
+    assert not torch.equal(first.compute(text).layers, second.compute(text).layers)
+
+
+def test_a_carried_state_takes_no_layers_that_were_read_ahead(folder: Path, computed) -> None:
+    stored = prepared(folder)
+    text = stored.read_ahead(collate_text([["a"]]))
+    state = stored.frozen.compute(text).state
+    computed.clear()
+    stored.compute(text, state)
+    assert computed == [(("a",),)]
