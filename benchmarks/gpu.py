@@ -11,6 +11,12 @@ Stages, each a line of JSON:
   trainer's look at the loss, every twenty updates, is left out. The profiler finds no copy from
   memory that is not pinned.
 * `rate`: tokens a second of a whole training with its data, evaluations and checkpoints.
+* `processes`: the same training under `torchrun`, with a process on each of at most two GPUs, is
+  killed and resumed. On the CPU two processes are used.
+* `embedding`: `elmo embed` with a biLM of random weights: the largest difference from the vectors
+  that the processor computes, and tokens a second.
+* `head`: a tagger on the cached layers of `mini` has the losses of the processor, within a relative
+  1e-3; updates a second.
 * `medium`: the perplexity that a biLM of the medium size reaches in some minutes.
 
 With `--size demo --device cpu` all of it is tried on a processor in a minute or two, on the
@@ -32,38 +38,36 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import torch
-from clock import device_name, now
+from clock import now
+from gpu_setting import (
+    SEED,
+    TOLERANCE,
+    WITHOUT_CHANCE,
+    Changes,
+    config_of,
+    largest_difference,
+    overrides,
+    pretraining,
+    report_stage,
+    texts,
+)
+from gpu_stages import measure_embedding, measure_head, try_processes
 from jaxtyping import Float
-from measuring import report
 from small_jobs import DATA
 from torch import Tensor
 
 from elmo_framework import components
 from elmo_framework.commands.main import main as elmo
-from elmo_framework.config.load import Config
 from elmo_framework.errors import allowed
-from elmo_framework.experiment.assembly import Assembly
-from elmo_framework.experiment.check import check_config
-from elmo_framework.experiment.train import build_trainer
 from elmo_framework.nn import sampled_softmax
 from elmo_framework.nn.sampled_softmax import SampledSoftmax, draw_candidates
-from elmo_framework.training.process_group import SYNC_INTERVAL, choose_device
+from elmo_framework.training.process_group import SYNC_INTERVAL
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.state import StepReport
 from elmo_framework.training.trainer import Trainer
 
-Changes = Mapping[str, Any]
-
-_ROOT = Path(__file__).parents[1]
 _SIZES = ("original", "medium", "small", "mini", "demo")
-_TOLERANCE = 1e-3
-_WITHOUT_CHANCE: Changes = {
-    "model.dropout": 0.0,
-    "model.context_layers.dropout": 0.0,
-    "model.state_reset_rate": 0.0,
-}
 _SOFTMAXES: Mapping[str, Changes] = {"full": {"model.num_samples": None}, "sampled": {}}
-_SEED = 13370
 
 
 class Trained(NamedTuple):
@@ -95,15 +99,15 @@ def _compare_losses(arguments: Namespace) -> bool:
 
 def _are_close(arguments: Namespace, softmax: str) -> bool:
     rows = {"data_loader.batch_size": arguments.rows_compared}
-    changes = {**_WITHOUT_CHANCE, **_SOFTMAXES[softmax], **rows}
+    changes = {**WITHOUT_CHANCE, **_SOFTMAXES[softmax], **rows}
     by_device, figures = [], {}
     for device in ("cpu", arguments.device):
-        trainer = _trainer(arguments, changes, device=device)
+        trainer = pretraining(arguments, changes, device=device)
         trainer._update = trainer.update  # candidates from the CPU cannot be recorded
         by_device.append(_losses(trainer, arguments.steps))
         figures = _of_softmax(trainer)
-    largest = max(abs(on_device / on_cpu - 1) for on_cpu, on_device in zip(*by_device, strict=True))
-    _report(
+    largest = largest_difference(by_device[1], by_device[0])
+    report_stage(
         arguments,
         "losses",
         softmax=softmax,
@@ -111,11 +115,11 @@ def _are_close(arguments: Namespace, softmax: str) -> bool:
         steps=arguments.steps,
         largest_difference=largest,
     )
-    return largest <= _TOLERANCE
+    return largest <= TOLERANCE
 
 
 def _losses(trainer: Trainer, num_steps: int) -> list[float]:
-    seed_everything(_SEED)
+    seed_everything(SEED)
     with patch.object(sampled_softmax, "draw_candidates", _drawn_on_the_processor):
         return [float(held.loss) for held in islice(trainer.steps(), num_steps)]
 
@@ -136,18 +140,18 @@ def _of_softmax(trainer: Trainer) -> Mapping[str, Any]:
 def _compare_replays(arguments: Namespace) -> bool:
     by_way = []
     for is_recorded in (True, False):
-        trainer = _trainer(arguments, {}, device=arguments.device)
+        trainer = pretraining(arguments, {}, device=arguments.device)
         if not is_recorded:
             trainer._update = trainer.update
-        seed_everything(_SEED)
+        seed_everything(SEED)
         by_way.append([float(each.loss) for each in islice(trainer.steps(), arguments.steps)])
-    largest = max(abs(a / b - 1) for a, b in zip(*by_way, strict=True))
-    _report(arguments, "graph", steps=arguments.steps, largest_difference=largest)
-    return largest <= _TOLERANCE
+    largest = largest_difference(*by_way)
+    report_stage(arguments, "graph", steps=arguments.steps, largest_difference=largest)
+    return largest <= TOLERANCE
 
 
 def _look_for_waiting(arguments: Namespace) -> bool:
-    trainer = _trainer(arguments, {}, device=arguments.device)
+    trainer = pretraining(arguments, {}, device=arguments.device)
     steps = trainer.steps()
     # The first updates compile, measure and fill caches.
     for _ in range(SYNC_INTERVAL):
@@ -159,7 +163,7 @@ def _look_for_waiting(arguments: Namespace) -> bool:
     seconds = now(trainer.device) - started
     rate = round(num_tokens / seconds, 1)
     num_pageable = _num_pageable_copies(steps)
-    _report(
+    report_stage(
         arguments,
         "waiting",
         **_of_softmax(trainer),
@@ -196,7 +200,7 @@ def _measure_rate(arguments: Namespace) -> bool:
         arguments, arguments.size, arguments.minutes, evaluations
     )
     seconds = metrics["training_duration"]
-    _report(
+    report_stage(
         arguments,
         "rate",
         **softmax,
@@ -210,7 +214,7 @@ def _measure_rate(arguments: Namespace) -> bool:
 def _train_medium(arguments: Namespace) -> bool:
     size = "demo" if arguments.size == "demo" else "medium"
     metrics, num_tokens, softmax = _trained(arguments, size, arguments.medium_minutes, {})
-    _report(
+    report_stage(
         arguments,
         "medium",
         size=size,
@@ -232,11 +236,11 @@ def _trained(arguments: Namespace, size: str, minutes: float, changes: Changes) 
         "trainer.num_epochs": None,
         "trainer.learning_rate_scheduler": "constant",
     }
-    overrides = _overrides(arguments, {**limits, **changes})
-    words = [word for override in overrides for word in ("-o", override)]
+    set_ = overrides({**texts(arguments), **limits, **changes})
+    words = [word for override in set_ for word in ("-o", override)]
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        if code := elmo(["train", str(_config(size)), "-s", str(run), *words]):
+        if code := elmo(["train", str(config_of(size)), "-s", str(run), *words]):
             sys.exit(code)
         metrics = json.loads((run / "metrics.json").read_text())
         config = json.loads((run / "filled_config.json").read_text())
@@ -245,39 +249,6 @@ def _trained(arguments: Namespace, size: str, minutes: float, changes: Changes) 
     num_tokens = metrics["training_steps"] * loader["batch_size"] * loader["unroll_steps"]
     is_sampling = num_samples is not None and num_samples < vocabulary
     return Trained(metrics, num_tokens, {"vocabulary": vocabulary, "is_sampling": is_sampling})
-
-
-def _trainer(arguments: Namespace, changes: Changes, *, device: str) -> Trainer:
-    """Return what `elmo train` would train with, without a run."""
-    changed = _overrides(arguments, {"trainer.device": device, **changes})
-    config = Config.load(_config(arguments.size), overrides=changed)
-    _, experiment = check_config(config).unwrap()
-    return build_trainer(Assembly.build(experiment, device=choose_device(device)), evaluator=None)
-
-
-def _config(size: str) -> Path:
-    return _ROOT / "experiments/pretrain" / f"{size}.jsonnet"
-
-
-def _overrides(arguments: Namespace, changes: Changes) -> list[str]:
-    paths = {
-        "train_data_path": str(arguments.train),
-        "validation_data_path": str(arguments.validation),
-    }
-    return [f"{key}={json.dumps(value)}" for key, value in {**paths, **changes}.items()]
-
-
-def _report(arguments: Namespace, stage: str, **figures: Any) -> None:
-    report(
-        **{
-            "bench": "gpu",
-            "stage": stage,
-            "size": arguments.size,
-            "device": device_name(torch.device(arguments.device)),
-            "torch": torch.__version__,
-            **figures,
-        }
-    )
 
 
 def _arguments() -> Namespace:
@@ -299,8 +270,8 @@ def _arguments() -> Namespace:
             parser.error(f"there is no stage {stage!r}; {allowed(stage, _STAGES)}")
     of_size: Changes = {"minutes": 10.0, "medium_minutes": 20.0}
     if arguments.size == "demo":
-        texts = {"train": DATA / "lm_train.txt", "validation": DATA / "lm_valid.txt"}
-        of_size = {"minutes": 0.1, "medium_minutes": 0.1, **texts}
+        of_demo = {"train": DATA / "lm_train.txt", "validation": DATA / "lm_valid.txt"}
+        of_size = {"minutes": 0.1, "medium_minutes": 0.1, **of_demo}
     for name, value in of_size.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
@@ -314,6 +285,9 @@ _STAGES: Mapping[str, Callable[[Namespace], bool]] = {
     "graph": _compare_replays,
     "waiting": _look_for_waiting,
     "rate": _measure_rate,
+    "processes": try_processes,
+    "embedding": measure_embedding,
+    "head": measure_head,
     "medium": _train_medium,
 }
 
