@@ -50,6 +50,7 @@ _TRAINING = [
         ("self._parameters, largest_value)", "self._parameters, 1.0)"),
     ),
     *_faults("training/moving_average.py", ("1 - self._decay", "self._decay")),
+    *_faults("experiment/metadata.py", ("given is not None and given.get(key) is None", "False")),
     *_faults(
         "training/state.py",
         ("score <= max(self.scores)", "score < max(self.scores)"),

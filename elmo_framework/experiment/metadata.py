@@ -107,10 +107,11 @@ class RunRecord:
     def _require_same_config(self) -> None:
         if not self.run.config.exists():
             return
+        recorded = self.run.read(self.run.config)
         changed = [
             shown_change(change)
-            for change in changes(self.run.read(self.run.config), self.filled)
-            if not (self._is_moved(change) or self._is_later_default(change))
+            for change in changes(recorded, self.filled, given=self.config.raw)
+            if not self._is_moved(change)
         ]
         if changed:
             listed = "".join(f"\n  {line}" for line in changed)
@@ -118,18 +119,6 @@ class RunRecord:
                 f"{self.run.path}: --recover needs the configuration that the run began with; "
                 f"it differs in{listed}"
             )
-
-    def _is_later_default(self, change: Change) -> bool:
-        """Return whether a key is one that an earlier version did not have, and is not set.
-
-        The default of such a key means what that version did.
-        """
-        path, before, _ = change
-        if before is not None or value_at(self.config.raw, path) is not None:
-            return False
-        block, _, key = path.rpartition(".")
-        recorded = self.run.read(self.run.config)
-        return key not in ((value_at(recorded, block) if block else recorded) or {})
 
     def _is_moved(self, change: Change) -> bool:
         """Return whether only a path has changed, and not the files at the path.
@@ -209,18 +198,33 @@ Change: TypeAlias = tuple[str, Any, Any]
 is missing."""
 
 
-def changes(before: Any, now: Any, path: str = "") -> Iterator[Change]:
+def changes(
+    before: Any, now: Any, path: str = "", *, given: Mapping[str, Any] | None = None
+) -> Iterator[Change]:
     """Yield where two filled configurations differ; lists are compared as a whole.
 
-    A key that an earlier version did not have is no difference while it is off: null or false.
+    A key that an earlier version did not have is no difference while it is off, null or false, or
+    if `given` does not set it: its default means what that version did.
+
+    Args:
+        before: all values of the earlier configuration.
+        now: all values of the later one.
+        path: where both are.
+        given: the later configuration as its user wrote it; None if it is not known.
     """
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
-            if key not in before and now[key] is False:
+            is_default = given is not None and given.get(key) is None
+            if key not in before and (now[key] is False or is_default):
                 continue
-            yield from changes(before.get(key), now.get(key), dotted(path, key))
+            inner = None if given is None else _block(given.get(key))
+            yield from changes(before.get(key), now.get(key), dotted(path, key), given=inner)
     elif before != now:
         yield path, before, now
+
+
+def _block(given: Any) -> Mapping[str, Any]:
+    return given if isinstance(given, dict) else {}
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:

@@ -14,7 +14,11 @@ _IGNORED = "plugins"
 
 
 def changed_keys(
-    before: Mapping[str, Any], now: Mapping[str, Any], digests: Collection[str]
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    digests: Collection[str],
+    *,
+    given: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """List where a config differs from that of a record: `path: value before -> value now`.
 
@@ -25,10 +29,12 @@ def changed_keys(
         before: the config of the record or of the run, with all defaults.
         now: the same of the study.
         digests: SHA-256 of the data of the record.
+        given: the config of the study as its user wrote it: keys of later versions that it does
+            not set are no difference.
     """
     return [
         shown_change(change)
-        for change in changes(before, now)
+        for change in changes(before, now, given=given)
         if change[0].split(".")[0].split("[")[0] != _IGNORED and not _is_moved(change, digests)
     ]
 

@@ -111,7 +111,8 @@ class StudyState:
         record, folder = self.record(run.plan), self.folder.run(run.plan.name)
         before = folder.read(folder.config) if record is None else record.experiment
         data = {} if record is None else record.digests.get("data", {})
-        return changed_keys(before, run.cell.experiment_of(run.plan), data.values())
+        now = run.cell.experiment_of(run.plan)
+        return changed_keys(before, now, data.values(), given=run.plan.raw)
 
     def unfinished_cells(self) -> list[Cell]:
         """Return the cells of which a run has no record; with a search, then all cells."""

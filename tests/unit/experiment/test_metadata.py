@@ -18,6 +18,7 @@ from elmo_framework.experiment import metadata
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import (
+    changes,
     describe_checkout,
     describe_environment,
     differences,
@@ -170,3 +171,19 @@ def test_new_key_that_is_on_is_a_difference():
 
     assert differences(before, now) == ["model.new: None -> True"]
     assert differences({"new": True}, {"new": False}) == ["new: True -> False"]
+
+
+@pytest.mark.parametrize("given", [{}, {"trainer": {}}, {"trainer": {"optimizer": "adam"}}])
+def test_new_key_that_is_not_set_is_no_difference(given):
+    before = {"trainer": {"optimizer": {"type": "adam"}}}
+    now = {"trainer": {"optimizer": {"type": "adam", "new": 1}, "new": "float32"}}
+
+    assert list(changes(before, now, given=given)) == []
+    assert len(list(changes(before, now))) == 2
+    assert list(changes(now, before, given=given)) != []
+
+
+def test_new_key_that_is_set_is_a_difference():
+    before, now = {"trainer": {}}, {"trainer": {"new": "bfloat16"}}
+
+    assert list(changes(before, now, given=now)) == [("trainer.new", None, "bfloat16")]

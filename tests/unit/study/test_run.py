@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -205,6 +206,20 @@ def test_moved_data_are_no_other_config(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("other O\n")
     moved["configs"]["ner"]["config"]["train_data_path"] = str(tmp_path / "train.txt")
     assert names(state_of(moved, tmp_path))["ner/none/seed-1"] == "changed"
+
+
+def test_key_of_a_later_version_is_no_other_config(tmp_path: Path) -> None:
+    state = state_of(study(), tmp_path)
+    run = state.runs()[0]
+    path = state.folder.record(run.plan.name)
+    record_of(run.plan, state)
+    record = json.loads(path.read_text())
+    assert record["experiment"]["trainer"].pop("reduce_dtype") == "float32"
+    path.write_text(json.dumps(record))
+    assert names(state_of(study(), tmp_path))[run.plan.name] == "done"
+    changed = study()
+    changed["configs"]["ner"]["config"]["trainer"]["reduce_dtype"] = "bfloat16"
+    assert names(state_of(changed, tmp_path))[run.plan.name] == "changed"
 
 
 def test_damaged_record_is_refused_with_its_path(tmp_path: Path) -> None:
