@@ -213,11 +213,31 @@ _TASKS = [
     ),
     *_faults("tasks/language_modeling/windows.py", ("self.rank.index * size", "0 * size")),
 ]
-_EMBEDDERS = _faults(
-    "embedders/elmo.py",
-    ("            self.source.module.eval()\n", "            pass\n"),
-    ("        carried.keep(output.state)", "        pass"),
-)
+_EMBEDDERS = [
+    *_faults(
+        "embedders/elmo.py",
+        ("            self.source.module.eval()\n", "            pass\n"),
+        ("        carried.keep(output.state)", "        pass"),
+    ),
+    *_faults(
+        "embedders/embedding.py",
+        ("projected: Tensor = self.projection(embedded)", "projected: Tensor = embedded"),
+        ("return projected * text.mask[:, :, None]", "return projected"),
+    ),
+]
+
+_COMPAT = [
+    *_faults(
+        "compat/allennlp/readers.py",
+        ('if isinstance(ours, dict) and ours["type"] == "add_tokens":', "if False:"),
+        ('return {"type": "add_tokens", "tokenizer": inner, **added}', "return inner"),
+        ('    "num_workers": _SPEED,\n', ""),
+    ),
+    *_faults("compat/allennlp/embedders.py", ("amazonaws\\.com/.*/", "amazonaws\\.com/models/.*/")),
+    *_faults(
+        "compat/allennlp/training.py", ('return {"device": "auto"}', 'return {"device": "cuda"}')
+    ),
+]
 
 _CONFIG = [
     *_faults(
@@ -240,5 +260,6 @@ FAULTS: Sequence[Fault] = (
     *_METRICS,
     *_TASKS,
     *_EMBEDDERS,
+    *_COMPAT,
     *_CONFIG,
 )

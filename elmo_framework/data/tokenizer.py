@@ -9,10 +9,11 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, final
 
 from elmo_framework.config.parse import parse
 from elmo_framework.config.registry import Registrable, members
+from elmo_framework.config.types import Default
 from elmo_framework.errors import DataError, RunError, allowed, shown
 from elmo_framework.io.extras import import_extra
 from elmo_framework.io.files import cache_root
@@ -117,6 +118,32 @@ class CharacterTokenizer(Tokenizer):
             elif is_inside := not character.isspace():
                 words.append(character)
         return words
+
+
+@final
+@Tokenizer.register("add_tokens")
+class AddingTokenizer(Tokenizer):
+    """Adds the same words to each text, such as one for words without a counterpart to align to.
+
+    Args:
+        tokenizer: splits the text.
+        start_tokens: words before the first.
+        end_tokens: words after the last.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        start_tokens: Annotated[list[str], Default([])],
+        end_tokens: Annotated[list[str], Default([])],
+    ) -> None:
+        self._tokenizer, self._start, self._end = tokenizer, start_tokens, end_tokens
+
+    def sentences(self, text: str) -> list[str]:
+        return self._tokenizer.sentences(text)
+
+    def words(self, sentence: str) -> list[str]:
+        return [*self._start, *self._tokenizer.words(sentence), *self._end]
 
 
 @final

@@ -98,6 +98,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
             distribution with the mean and the deviation of those in the file (`normal`), zeros,
             the mean of the vectors in the file, or what they start from without a file
             (`random`). So does the vector of unknown words.
+        projection_dim: the width of a linear layer after the vectors; null for no such layer.
         weights_follow: whether the vectors will be loaded from a run, and the file is not read.
     """
 
@@ -114,13 +115,17 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         normalize: bool = False,
         max_unseen_words: CountOrZero | None = 100_000,
         missing: MissingVectors = "normal",
+        projection_dim: Dim | None = None,
         weights_follow: Injected[bool] = False,
     ) -> None:
         super().__init__()
         vocabulary = _words(vocabularies, lowercase=lowercase, min_count=min_count)
-        self.output_dim, self._num_seen = embedding_dim, len(vocabulary)
+        self.output_dim, self._num_seen = projection_dim or embedding_dim, len(vocabulary)
         self.embedding = nn.Embedding(len(vocabulary), embedding_dim, padding_idx=0)
         self.embedding.weight.requires_grad_(trainable)
+        self.projection = (
+            nn.Identity() if projection_dim is None else nn.Linear(embedding_dim, projection_dim)
+        )
         self._known: frozenset[int] | None = None
         self._is_from_file = pretrained_file is not None
         unseen: Vectors = {}
@@ -163,7 +168,8 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         ids = text.ids[self.indexer.key]
         rows = (ids - (self._num_seen - 1)).clamp(min=0)
         embedded: Tensor = self.embedding(ids.masked_fill(rows > 0, 0)) + self.unseen(rows)
-        return embedded * text.mask[:, :, None]
+        projected: Tensor = self.projection(embedded)
+        return projected * text.mask[:, :, None]
 
 
 def _words(vocabularies: Vocabularies, *, lowercase: bool, min_count: int) -> Vocabulary:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from elmo_framework.bilm.files.published import PUBLISHED, file_place
+from elmo_framework.bilm.files.published import PUBLISHED
 from elmo_framework.compat.allennlp.layers import pooler
 from elmo_framework.compat.allennlp.rules import (
     NO_ADDED_WORDS,
@@ -176,7 +177,7 @@ EMBEDDERS: dict[str, Member] = {
             "norm_type": only(2, 2.0),
             "scale_grad_by_freq": only(False),
             "max_norm": unsupported(),
-            "projection_dim": unsupported(),
+            "projection_dim": kept,
             "weight": unsupported(),
         },
     ),
@@ -227,11 +228,9 @@ def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
     if any(file is not None and not isinstance(file, str) for file in files):
         here.problem(f"expected the paths of options_file and weight_file, not {shown(files)}")
         return ours
-    for name in PUBLISHED:
-        published = [file_place(name, each) for each in ("options.json", "weights.hdf5")]
-        if files == published or (name == "original" and files == [None, None]):
-            here.at("options_file").note("becomes", f"bilm: {name!r}")
-            return {**_type(ours), "bilm": name, **ours}
+    if (name := _published(files)) is not None:
+        here.at("options_file").note("becomes", f"bilm: {name!r}")
+        return {**_type(ours), "bilm": name, **ours}
     for key, file in zip(("options_file", "weight_file"), files, strict=True):
         if file is None:
             here.at(key).problem("is missing; both files are needed, or none")
@@ -241,6 +240,20 @@ def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
                 "file"
             )
     return {**_type(ours), "options_file": files[0], "weight_file": files[1], **ours}
+
+
+def _published(files: Sequence[str | None]) -> str | None:
+    """Return our name of a published biLM by the URLs of its files; AllenNLP's default is one.
+
+    Its files had several addresses over the years, all on S3.
+    """
+    if files == [None, None]:
+        return "original"
+    ends = [re.sub(r"^https?://([\w-]+\.)*amazonaws\.com/.*/", "", file or "") for file in files]
+    for name, published in PUBLISHED.items():
+        if ends == [f"elmo_{published}_{each}" for each in ("options.json", "weights.hdf5")]:
+            return name
+    return None
 
 
 def _type(ours: Mapping[str, Any]) -> dict[str, Any]:

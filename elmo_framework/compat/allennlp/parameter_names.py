@@ -126,8 +126,15 @@ def _elmo(values: Mapping[str, Any]) -> Iterator[Pair]:
     return ((f"_elmo.{theirs}", ours) for theirs, ours in _mixed(values))
 
 
+def _words(values: Mapping[str, Any]) -> Iterator[Pair]:
+    yield "weight", "embedding.weight"
+    if values.get("projection_dim") is not None:
+        for name, _ in _LINEAR:
+            yield f"_projection.{name}", f"projection.{name}"
+
+
 EMBEDDERS: dict[str, Suffixes] = {
-    "embedding": lambda values: iter([("weight", "embedding.weight")]),
+    "embedding": _words,
     "character_encoding": _characters,
     "elmo_token_embedder": _elmo,
     "pretrained_transformer_mismatched": _no_parameters,

@@ -7,7 +7,6 @@ from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import token_indexers
 from elmo_framework.compat.allennlp.rules import (
-    NO_ADDED_WORDS,
     ONE_LABEL_NAMESPACE,
     Member,
     Place,
@@ -30,7 +29,7 @@ _COMMON: Rules = {
     "manual_distributed_sharding": dropped("it changes speed only"),
     "manual_multiprocess_sharding": dropped("it changes speed only"),
 }
-_MARKS: Rules = {"start_tokens": NO_ADDED_WORDS, "end_tokens": NO_ADDED_WORDS}
+_ADDED: Rules = {"start_tokens": kept, "end_tokens": kept}
 _ANNOTATIONS = dropped("the readers need words only")
 
 
@@ -45,7 +44,7 @@ def _language(here: Place, value: Any) -> Mapping[str, Any]:
 
 
 _SPACY: Rules = {
-    **_MARKS,
+    **_ADDED,
     "language": _language,
     "pos_tags": _ANNOTATIONS,
     "parse": _ANNOTATIONS,
@@ -64,21 +63,44 @@ def _tokenizer(here: Place, value: Any) -> Mapping[str, Any]:
     return {here.key: tokenizer(here, value)}
 
 
+def _passage_tokenizer(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate a Tokenizer of text whose words have offsets, so that none can be added."""
+    ours = tokenizer(here, value)
+    if isinstance(ours, dict) and ours["type"] == "add_tokens":
+        here.problem("start_tokens and end_tokens are not in the text, where answers are found")
+    return {here.key: ours}
+
+
 def tokenizer(here: Place, value: Any) -> Any:
+    """Translate a Tokenizer; words that it adds to each text are added by another here."""
+    ours = _splitter(here, value)
+    if not isinstance(ours, dict):
+        return ours
+    added = {key: tokens for key in _ADDED if (tokens := ours.pop(key, None))}
+    inner = ours["type"] if len(ours) == 1 else ours
+    if not added:
+        return inner
+    here.note("becomes", "add_tokens, around the tokenizer")
+    return {"type": "add_tokens", "tokenizer": inner, **added}
+
+
+def _splitter(here: Place, value: Any) -> Any:
     """Translate a Tokenizer; before AllenNLP 1.0 the type `word` has a `word_splitter`."""
     is_word = isinstance(value, dict) and value.get("type", "word") == "word"
     if value != "word" and not is_word:
         return component(here, value, TOKENIZERS, "Tokenizer")
     values = {} if value == "word" else {key: each for key, each in value.items() if key != "type"}
     rules: Rules = {
-        **_MARKS,
+        **_ADDED,
         "word_splitter": lambda place, each: {
             "splitter": component(place, each, TOKENIZERS, "WordSplitter")
         },
         "word_filter": only("pass_through", {"type": "pass_through"}),
         "word_stemmer": only("pass_through", {"type": "pass_through"}),
     }
-    return block(here, values, rules, "WordTokenizer").get("splitter", "spacy")
+    ours = block(here, values, rules, "WordTokenizer")
+    splitter = ours.pop("splitter", {"type": "spacy"})
+    return {**splitter, **ours} if isinstance(splitter, dict) else splitter
 
 
 def _coding_scheme(here: Place, value: Any) -> Mapping[str, Any]:
@@ -103,7 +125,7 @@ _SQUAD = Member(
     "squad",
     {
         **_COMMON,
-        "tokenizer": _tokenizer,
+        "tokenizer": _passage_tokenizer,
         "passage_length_limit": lambda here, value: _passage_limit(here, value),
         "question_length_limit": unsupported("leave it out to read whole questions"),
         "skip_invalid_examples": lambda here, value: _skipped(here, value),
@@ -196,11 +218,13 @@ READERS: dict[str, Member] = {
         },
     ),
 }
+_SPEED = dropped("it changes speed only")
 _SHARDS: Rules = {
     **_COMMON,
     "base_reader": _base,
     "epochs_per_read": only(1),
-    "output_queue_size": dropped("it changes speed only"),
+    "num_workers": _SPEED,
+    "output_queue_size": _SPEED,
 }
 
 

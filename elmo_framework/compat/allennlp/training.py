@@ -171,13 +171,17 @@ def _device(here: Place, value: Any) -> Mapping[str, Any]:
     devices = value if isinstance(value, list) else [value]
     if not devices or any(not isinstance(each, int) or isinstance(each, bool) for each in devices):
         here.problem(f"expected the number of a GPU, or -1 for the CPU, not {shown(value)}")
-    elif len(devices) > 1:
+        return {}
+    if all(each < 0 for each in devices):
+        return {"device": "cpu"}
+    if len(devices) > 1:
         _processes(here, devices)
     elif devices[0] > 0:
         here.note(
             "differs", f"a run takes the first GPU; start it with CUDA_VISIBLE_DEVICES={value}"
         )
-    return {"device": "cpu" if devices and devices[0] == -1 else "cuda"}
+    here.note("differs", "without a GPU a run takes the CPU")
+    return {"device": "auto"}
 
 
 def _processes(here: Place, devices: list[Any]) -> None:

@@ -352,8 +352,8 @@ def test_other_groups_of_parameters_have_no_counterpart() -> None:
     ("key", "value", "expected"),
     [
         ("cuda_device", -1, {"device": "cpu"}),
-        ("cuda_device", 0, {"device": "cuda"}),
-        ("cuda_device", [0, 1], {"device": "cuda"}),
+        ("cuda_device", 0, {"device": "auto"}),
+        ("cuda_device", [0, 1], {"device": "auto"}),
         ("num_serialized_models_to_keep", 3, {"checkpointer": {"keep_most_recent_by_count": 3}}),
         (
             "num_serialized_models_to_keep",
@@ -533,15 +533,57 @@ def test_tokenizers_of_all_versions_are_translated(theirs: Any, expected: Any) -
 
 def test_reader_of_shards_is_its_base_reader() -> None:
     base = config("esim")["dataset_reader"]
+    expected = ours("esim")["dataset_reader"]
     sharded = {"type": "sharded", "base_reader": base}
-    assert (
-        ours("esim", {"dataset_reader": sharded})["dataset_reader"]
-        == ours("esim")["dataset_reader"]
+    assert ours("esim", {"dataset_reader": sharded})["dataset_reader"] == expected
+    before = {"type": "multiprocess", "base_reader": base, "num_workers": 2, "epochs_per_read": 1}
+    assert ours("esim", {"dataset_reader": before})["dataset_reader"] == expected
+
+
+@pytest.mark.parametrize(
+    ("theirs", "inner"),
+    [
+        ({"end_tokens": ["@@NULL@@"]}, "spacy"),
+        ({"type": "spacy", "language": "de", "end_tokens": ["@@NULL@@"]}, {"language": "de"}),
+        (
+            {"type": "word", "word_splitter": "just_spaces", "end_tokens": ["@@NULL@@"]},
+            "whitespace",
+        ),
+    ],
+)
+def test_words_that_a_tokenizer_adds_are_added(theirs: Any, inner: Any) -> None:
+    tokenizer = ours("esim", {"dataset_reader.tokenizer": theirs})["dataset_reader"]["tokenizer"]
+    inner = {"type": "spacy", **inner} if isinstance(inner, dict) else inner
+    assert tokenizer == {"type": "add_tokens", "tokenizer": inner, "end_tokens": ["@@NULL@@"]}
+
+
+def test_no_words_are_added_to_passages() -> None:
+    tokenizer = {"type": "spacy", "end_tokens": ["@@NULL@@"]}
+    (problem,) = problems("bidaf", {"dataset_reader.tokenizer": tokenizer})
+    assert problem.path == "dataset_reader.tokenizer"
+
+
+def test_projection_of_words_is_kept_with_its_name() -> None:
+    changes = {
+        "model.text_field_embedder.token_embedders.tokens": {**WORDS, "projection_dim": 6},
+        "model.initializer": [["token_embedder_tokens\\._projection.*weight", "zero"]],
+    }
+    model = ours("esim", changes)["model"]
+    assert model["embedder"]["token_embedders"]["tokens"]["projection_dim"] == 6
+    assert model["initializer"][0][0] == (
+        r"^embedder\.token_embedders\.tokens\.projection\.weight$"
     )
 
 
-def test_published_files_become_the_name_of_a_bilm() -> None:
-    start = "https://allennlp.s3.amazonaws.com/models/elmo/2x1024_128_2048cnn_1xhighway/elmo_"
+@pytest.mark.parametrize(
+    "host",
+    [
+        "allennlp.s3.amazonaws.com",
+        "s3-us-west-2.amazonaws.com/allennlp",
+    ],
+)
+def test_published_files_become_the_name_of_a_bilm(host: str) -> None:
+    start = f"https://{host}/models/elmo/2x1024_128_2048cnn_1xhighway/elmo_"
     where = "model.text_field_embedder.token_embedders.elmo"
     changes = {
         f"{where}.options_file": f"{start}2x1024_128_2048cnn_1xhighway_options.json",

@@ -7,6 +7,7 @@ import pytest
 
 from elmo_framework.config.parse import parse
 from elmo_framework.data.tokenizer import (
+    AddingTokenizer,
     CharacterTokenizer,
     SpacyTokenizer,
     Tokenizer,
@@ -70,6 +71,15 @@ def test_combining_marks_belong_to_the_character_before():
 
     assert tokenizer.words(text) == ["ที่", "นี่", "e\u0301", "\u0301", "a"]
     assert [text[start:end] for start, end in tokenizer.offsets(text)] == tokenizer.words(text)
+
+
+def test_words_are_added_before_and_after_each_text():
+    adding = {"type": "add_tokens", "tokenizer": "whitespace", "start_tokens": ["<"]}
+    tokenizer = parse(Tokenizer, {**adding, "end_tokens": [">", "."]}, source="a").build()
+
+    assert isinstance(tokenizer, AddingTokenizer)
+    assert tokenizer.words("a b") == ["<", "a", "b", ">", "."]
+    assert tokenizer.sentences("a b\nc") == ["a b", "c"]
 
 
 def test_spacy_splits_punctuation_and_contractions():

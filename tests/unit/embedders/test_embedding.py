@@ -50,6 +50,17 @@ def test_each_word_has_its_own_vector_and_padding_is_zero():
     assert padding == [[0.0, 0.0], [0.0, 0.0]]
 
 
+def test_vectors_are_projected_and_padding_stays_zero():
+    built = embedder(projection_dim=3)
+    [[_, dog], [_, padding]] = vectors(built, "the dog", "ran")
+    table, layer = built.embedding.weight, built.projection
+    expected = table[built.indexer.vocabulary.id("dog")] @ layer.weight.T + layer.bias
+
+    assert built.output_dim == 3
+    assert dog == pytest.approx(expected.tolist())
+    assert padding == [0.0, 0.0, 0.0]
+
+
 def test_unknown_words_share_a_vector_that_is_not_zero():
     [[cat, mouse]] = vectors(embedder(), "cat mouse")
 
