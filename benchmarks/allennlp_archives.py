@@ -24,7 +24,9 @@ from measuring import say
 _DATA = Path(__file__).parents[1] / "tests/fixtures/first_version/data"
 _WORDS, _HIDDEN, _SEED, _SCALE = 12, 10, 1, 0.4
 _NUM_COLUMNS_BEFORE_PARSE = 5
-_MODULES = ("classification", "pair_classification", "rc", "structured_prediction", "tagging")
+_MODULES = (
+    *("classification", "coref", "pair_classification", "rc", "structured_prediction", "tagging"),
+)
 
 _SENTENCE_ENCODER = {"type": "lstm", "hidden_size": _HIDDEN, "bidirectional": True}
 
@@ -39,6 +41,8 @@ def _feedforward(input_dim: int) -> dict[str, Any]:
 
 
 _BOTH = 2 * _HIDDEN
+_FEATURE = 3
+_SPAN = 2 * _BOTH + _FEATURE + _WORDS
 _CHARACTERS = {"type": "character_encoding", "embedding": {"embedding_dim": 6}}
 _BYTES = {"byte_encoding": "utf-8", "start_tokens": [259], "end_tokens": [260]}
 
@@ -204,6 +208,19 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
             "dropout": 0.0,
         },
     ),
+    "coref": (
+        "coreference.conll",
+        {"type": "coref", "max_span_width": 4},
+        {
+            "context_layer": _encoder(_WORDS),
+            "mention_feedforward": _feedforward(_SPAN),
+            "antecedent_feedforward": _feedforward(3 * _SPAN + _FEATURE),
+            "feature_size": _FEATURE,
+            "max_span_width": 4,
+            "spans_per_word": 0.6,
+            "max_antecedents": 5,
+        },
+    ),
     "basic_classifier": (
         "sst.txt",
         {"type": "sst_tokens"},
@@ -220,8 +237,9 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 _OUTPUTS = (
     *("logits", "label_logits", "span_start_logits", "span_end_logits", "class_probabilities"),
-    *("tags", "label", "best_span_str", "trees"),
+    *("tags", "label", "best_span_str", "trees", "top_spans", "scores", "clusters"),
 )
+_WITH_PARSES = {"srl", "coref"}
 _NOT_RECORDED = {"srl": {"logits", "tags"}, "bcn": {"class_probabilities"}}
 
 
@@ -271,18 +289,14 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
         "trainer": {"optimizer": "adam", "num_epochs": 1},
     }
     with TemporaryDirectory() as root:
-        data = _srl_folder(Path(root)) if name == "srl" else (_DATA / file).resolve()
+        data = _parsed(Path(root), name, file) if name in _WITH_PARSES else (_DATA / file).resolve()
         made_reader = DatasetReader.from_params(Params(deepcopy(config["dataset_reader"])))
         examples = list(made_reader.read(str(data)))
         vocabulary = Vocabulary.from_instances(examples)
         for example in examples:
             example.index_fields(vocabulary)
         model = Model.from_params(Params(deepcopy(config["model"])), vocab=vocabulary).eval()
-        torch.manual_seed(_SEED)
-        with torch.no_grad():
-            for parameter_name, parameter in model.named_parameters():
-                if not parameter_name.endswith("_constraint_mask"):
-                    parameter.copy_(torch.randn_like(parameter) * _SCALE)
+        _randomize(model)
         run = Path(root) / "run"
         run.mkdir()
         (run / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
@@ -290,22 +304,56 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
         torch.save(model.state_dict(), run / "best.th")
         archive_model(str(run))
         shutil.copy(run / "model.tar.gz", archive)
+        scores = _recorded_scores(model) if name == "coref" else None
         # One at a time, so that no padding is among the outputs.
         outputs = [model.forward_on_instances([example])[0] for example in examples]
+        for output, rows in zip(outputs, scores or (), strict=False):
+            output["scores"] = rows
     parameters = sum(parameter.numel() for parameter in model.parameters())
     say(f"{name}: {len(outputs)} examples, {parameters:,} parameters")
     recorded = [key for key in _OUTPUTS if key not in _NOT_RECORDED.get(name, set())]
     return [{key: _rounded(each[key]) for key in recorded if key in each} for each in outputs]
 
 
-def _srl_folder(root: Path) -> Path:
-    """Return a folder of the propositions with parses, which AllenNLP's reader needs."""
-    folder = root / "srl"
+def _randomize(model: Any) -> None:
+    torch.manual_seed(_SEED)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if not name.endswith("_constraint_mask"):
+                parameter.copy_(torch.randn_like(parameter) * _SCALE)
+        if hasattr(model, "_antecedent_scorer"):  # so that some spans have no antecedent
+            model._antecedent_scorer._module.bias -= 2
+
+
+def _recorded_scores(model: Any) -> list[list[list[float]]]:
+    """Return a list to which a coreference model adds its scores.
+
+    They are for each span those of no antecedent and of the spans before it, the nearest first.
+    """
+    recorded: list[list[list[float]]] = []
+    compute = model._compute_coreference_scores
+
+    def computed(*arguments: Any) -> Any:
+        scores = compute(*arguments)
+        rows = scores[0].tolist()
+        recorded.append([_rounded(row[: 1 + number]) for number, row in enumerate(rows)])
+        return scores
+
+    model._compute_coreference_scores = computed
+    return recorded
+
+
+def _parsed(root: Path, name: str, file: str) -> Path:
+    """Return columns of CoNLL-2012 with parses, which AllenNLP's readers need.
+
+    The reader of propositions takes a folder.
+    """
+    folder = root / "parsed"
     folder.mkdir()
-    blocks = (_DATA / "srl.gold_conll").read_text(encoding="utf-8").split("\n\n")
-    parsed = ["\n".join(_with_parse(block.splitlines())) for block in blocks]
-    (folder / "srl.gold_conll").write_text("\n\n".join(parsed), encoding="utf-8")
-    return folder
+    blocks = (_DATA / file).read_text(encoding="utf-8").split("\n\n")
+    text = "\n\n".join("\n".join(_with_parse(block.splitlines())) for block in blocks)
+    (folder / file).write_text(text, encoding="utf-8")
+    return folder if name == "srl" else folder / file
 
 
 def _with_parse(lines: list[str]) -> list[str]:

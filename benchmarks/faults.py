@@ -186,6 +186,11 @@ _TASKS = [
         "tasks/coreference/mentions.py",
         ("int(self._spans_per_word * num_words)", "int(2 * self._spans_per_word * num_words)"),
         ("words.encoded.index_select(0, starts + widths)", "words.encoded.index_select(0, starts)"),
+        (
+            'if self._attention_reads == "encoder" else words.embedded',
+            "if True else words.embedded",
+        ),
+        ("if self._crossing_spans:", "if False:"),
     ),
     *_faults(
         "tasks/coreference/span_ranker.py",

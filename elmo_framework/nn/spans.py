@@ -1,4 +1,4 @@
-"""Spans of a text: attention over their words, and selection of the best that do not cross."""
+"""Spans of a text: attention over their words, and selection of the best."""
 
 from __future__ import annotations
 
@@ -62,6 +62,11 @@ def weighted_windows(
 ) -> Float[Tensor, "rows spans dim"]:
     """Return weighted sums of the vectors at some positions, several for each row of them."""
     return torch.bmm(weights, F.embedding(positions, values))
+
+
+def best_spans(scores: Float[Tensor, " spans"], limit: int) -> Int[Tensor, " selected"]:
+    """Return the indices of the best spans, at most `limit`, in the order of the spans."""
+    return scores.topk(min(limit, len(scores))).indices.sort().values
 
 
 def non_crossing_spans(

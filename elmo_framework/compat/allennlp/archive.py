@@ -41,10 +41,6 @@ from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 
 _CONFIG, _WEIGHTS, _VOCABULARY = "config.json", "weights.th", "vocabulary/"
-_NOT_IMPORTED = {
-    "coref": "its attention over a span reads the vectors of the words, and spans may cross; here "
-    "it reads their encodings, and spans do not cross"
-}
 _CHARACTERS = "_elmo_lstm._token_embedder._char_embedding_weights"
 _FILES = {"options_file", "weight_file"}
 _DAMAGED = (tarfile.TarError, EOFError, zlib.error)
@@ -237,8 +233,6 @@ def _translated(archive: AllenNlpArchive, bilm: Path | str | None) -> Translatio
         block.pop("pretrained_file", None)
     if isinstance(model, dict):
         model.pop("initializer", None)
-        if (reason := _NOT_IMPORTED.get(str(model.get("type")))) is not None:
-            raise DataError(f"a model of type {model['type']} is not imported: {reason}", path=path)
     translation = translate_allennlp(raw, str(path))
     if translation is None:
         raise DataError(f"{_CONFIG} is not of AllenNLP", path=path)

@@ -158,6 +158,8 @@ MODELS: dict[str, Member] = {
             "use_genre": False,
             "max_training_sentences": None,
             "dropout": 0.0,
+            "attention_reads": "embedder",
+            "crossing_spans": True,
         },
     ),
     "basic_classifier": Member(

@@ -19,6 +19,13 @@ _NOT_READ = re.compile(r"(^|\.)(_elmo_lstm\..*|_constraint_mask)$")
 
 _POOLED = "_output_layer._linear_layers.0.weight"
 """Of a BCN."""
+_OF_SPANS = re.compile(
+    r"_mention_(feedforward|pruner\._scorer\.0)\._module\._linear_layers\.0\.weight$"
+)
+_OF_PAIRS = "_antecedent_feedforward._module._linear_layers.0.weight"
+_NUM_SPANS_OF_PAIR = 3  # both, and their product
+_SPAN_WIDTHS = "_endpoint_span_extractor._span_width_embedding.weight"
+_SPAN_ATTENTION = "_attentive_span_extractor._global_attention._module.weight"
 
 _INPUT_BIAS, _STATE_BIAS = "input_linearity.bias", "state_linearity.bias"
 _OF_LSTM = ("input_linearity", "state_linearity")
@@ -80,16 +87,33 @@ def _fitted(name: str, source: str, theirs: Mapping[str, Tensor], own: Tensor) -
         # There the gate is that of the input, here that of what it becomes: 1 - g(x) = g(-x).
         transform, carry = tensor.chunk(2)
         tensor = transform if match[1] == "transform" else -carry
-    elif source == _POOLED:
-        # There the pools are max, min, mean and attention; here the mean is before the min.
-        first, third, second, fourth = tensor.chunk(4, dim=1)
-        tensor = torch.cat([first, second, third, fourth], dim=1)
+    elif (order := _columns(source, theirs)) is not None:
+        tensor = tensor[:, order]
     if tensor.numel() != own.numel():
         raise UnknownWeightsError(
             f"its weights {source} of shape {list(theirs[source].shape)} do not fit {name} of "
             f"shape {list(own.shape)}"
         )
     return tensor.reshape(own.shape).to(own.dtype)
+
+
+def _columns(source: str, theirs: Mapping[str, Tensor]) -> Tensor | None:
+    """Return the columns of a weight in our order; None where the order is the same."""
+    columns = torch.arange(theirs[source].shape[-1])
+    if source == _POOLED:
+        # There the pools are max, min, mean and attention; here the mean is before the min.
+        first, third, second, fourth = columns.chunk(4)
+        return torch.cat([first, second, third, fourth])
+    if not (_OF_SPANS.search(source) or source == _OF_PAIRS):
+        return None
+    # There the vector of a span is start, end, width, head; here the head is before the width.
+    features, words = theirs[_SPAN_WIDTHS].shape[1], theirs[_SPAN_ATTENTION].shape[1]
+    number = _NUM_SPANS_OF_PAIR if source == _OF_PAIRS else 1
+    span_dim = (len(columns) - (features if source == _OF_PAIRS else 0)) // number
+    ends = span_dim - features - words
+    spans, rest = columns[: number * span_dim].chunk(number), columns[number * span_dim :]
+    parts = [torch.split(span, [ends, features, words]) for span in spans]
+    return torch.cat([*(each for a, b, c in parts for each in (a, c, b)), rest])
 
 
 def _of_lstm(kind: str, source: str, theirs: Mapping[str, Tensor], own: Tensor) -> Tensor:

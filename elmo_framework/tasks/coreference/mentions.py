@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -14,10 +14,13 @@ from elmo_framework.encoders.feedforward import FeedForwardOptions
 from elmo_framework.kernels.product import linear
 from elmo_framework.nn.spans import (
     SpanWindows,
+    best_spans,
     non_crossing_spans,
     span_attention,
     weighted_windows,
 )
+
+Attended: TypeAlias = Literal["encoder", "embedder"]
 
 
 class Words(NamedTuple):
@@ -51,8 +54,8 @@ class MentionRanker(nn.Module):
         g = [x*_start; x*_end; x^; phi(width)],  x^ = sum_t a_t x_t,  s_m = w . FFNN(g)
 
     x are the vectors of words before the encoder, x* those after it, and a is the softmax of
-    `w_a . x*` over the words of the span. The first layer of the FFNN is computed per word,
-    and its products are combined for the spans: g is built only for the selected spans.
+    `w_a . x*`, or of `w_a . x`, over the words of the span. The first layer of the FFNN is computed
+    per word, and its products are combined for the spans: g is built only for the selected spans.
 
     Args:
         embedded_dim: the dimension of the vectors before the encoder.
@@ -62,6 +65,8 @@ class MentionRanker(nn.Module):
         max_span_width: maximum number of words of a span.
         spans_per_word: number of spans to keep, as a ratio to the number of words.
         dropout: dropout rate of the embeddings of widths.
+        attention_reads: whether a is computed from x*, of the encoder, or x, of the embedder.
+        crossing_spans: whether selected spans may cross.
     """
 
     def __init__(
@@ -74,21 +79,25 @@ class MentionRanker(nn.Module):
         max_span_width: int,
         spans_per_word: float,
         dropout: float,
+        attention_reads: Attended = "encoder",
+        crossing_spans: bool = False,
     ) -> None:
         super().__init__()
         self._max_width, self._spans_per_word = max_span_width, spans_per_word
+        self._attention_reads, self._crossing_spans = attention_reads, crossing_spans
         self._dims = [encoded_dim, encoded_dim, embedded_dim, feature_size]
         self.span_dim = sum(self._dims)
-        self.attention = nn.Linear(encoded_dim, 1)
+        self.attention = nn.Linear(encoded_dim if attention_reads == "encoder" else embedded_dim, 1)
         self.width_embedding = nn.Embedding(max_span_width, feature_size)
         self.feedforward = feedforward.build(input_dim=self.span_dim, key="mention_feedforward")
         self.score = nn.Linear(self.feedforward.output_dim, 1)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, words: Words) -> Spans:
-        """Return the selected spans, of which no two cross."""
+        """Return the selected spans; unless `crossing_spans` is set, no two of them cross."""
         windows = SpanWindows.of(words.sentences, self._max_width)
-        attention = span_attention(self.attention(words.encoded).squeeze(1), windows)
+        attended = words.encoded if self._attention_reads == "encoder" else words.embedded
+        attention = span_attention(self.attention(attended).squeeze(1), windows)
         features = self.dropout(self.width_embedding.weight.expand(len(words.sentences), -1, -1))
         scores = self._scores(words, windows, attention, features).flatten()
         numbers = self._selected(scores.detach(), windows)
@@ -131,4 +140,6 @@ class MentionRanker(nn.Module):
         starts = candidates.div(max_width, rounding_mode="floor")
         ends = starts + candidates.remainder(max_width)
         limit = max(1, int(self._spans_per_word * num_words))
+        if self._crossing_spans:
+            return candidates[best_spans(scores[candidates], limit)]
         return candidates[non_crossing_spans(scores[candidates], starts, ends, limit)]

@@ -34,7 +34,7 @@ from elmo_framework.tasks.coreference.antecedents import (
     with_dummy,
 )
 from elmo_framework.tasks.coreference.example import CoreferenceBatch, PackedWords, gold_clusters
-from elmo_framework.tasks.coreference.mentions import MentionRanker, Spans, Words
+from elmo_framework.tasks.coreference.mentions import Attended, MentionRanker, Spans, Words
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 
 
@@ -89,6 +89,9 @@ class SpanRanker(Head[CoreferenceBatch]):
         lexical_dropout: dropout rate of the word embeddings.
         dropout: dropout rate of the output of the encoder, and of the embeddings of widths,
             distances, speakers and genres.
+        attention_reads: what the attention over the words of a span is computed from: the output
+            of the encoder, as in the paper, or of the embedder, as in AllenNLP.
+        crossing_spans: whether selected spans may cross, as in AllenNLP; in the paper they may not.
     """
 
     task = CoreferenceTask()
@@ -112,6 +115,8 @@ class SpanRanker(Head[CoreferenceBatch]):
         max_training_sentences: Count | None = 50,
         lexical_dropout: DropoutRate = 0.5,
         dropout: DropoutRate = 0.2,
+        attention_reads: Attended = "encoder",
+        crossing_spans: bool = False,
     ) -> None:
         super().__init__()
         self._max_training_sentences = max_training_sentences
@@ -128,6 +133,8 @@ class SpanRanker(Head[CoreferenceBatch]):
             max_span_width=max_span_width,
             spans_per_word=spans_per_word,
             dropout=dropout,
+            attention_reads=attention_reads,
+            crossing_spans=crossing_spans,
         )
         self.antecedents = AntecedentScorer(
             span_dim=self.mentions.span_dim,

@@ -39,6 +39,7 @@ FILES = {
     "bcn": "sst.txt",
     "bidaf": "squad.json",
     "basic_classifier": "sst.txt",
+    "coref": "coreference.conll",
 }
 
 
@@ -74,6 +75,16 @@ def check_answer(output: Any, prediction: Any, expected: Mapping[str, Any]) -> N
     assert prediction.text == expected["best_span_str"]
 
 
+def check_clusters(output: Any, prediction: Any, expected: Mapping[str, Any]) -> None:
+    (ranking,) = output.rankings
+    assert ranking.spans.tolist() == expected["top_spans"]
+    for row, scores in zip(ranking.choices.tolist(), expected["scores"], strict=True):
+        np.testing.assert_allclose(row[: len(scores)], scores, atol=1e-4, rtol=1e-5)
+        assert set(row[len(scores) :]) <= {-np.inf}
+    clusters = [sorted(map(tuple, cluster)) for cluster in expected["clusters"]]
+    assert [*map(list, prediction.clusters)] == sorted(clusters)
+
+
 CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
     "crf_tagger": check_tags,
     "simple_tagger": check_tags,
@@ -81,6 +92,7 @@ CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], None]] = {
     "bytes": check_tags,
     "stacked": check_tags,
     "bidaf": check_answer,
+    "coref": check_clusters,
 }
 
 
@@ -280,12 +292,6 @@ def test_another_bilm_than_that_of_the_training_is_refused(tmp_path: Path) -> No
 def test_a_bilm_for_a_model_without_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="its model reads no biLM; remove --bilm"):
         import_archive(ARCHIVES / "bcn.tar.gz", tmp_path / "run", bilm="mini")
-
-
-def test_coreference_is_not_imported_with_other_results(tmp_path: Path) -> None:
-    path = repacked(tmp_path, change=lambda config: config["model"].update(type="coref"))
-    with pytest.raises(DataError, match="a model of type coref is not imported"):
-        import_archive(path, tmp_path / "run")
 
 
 def test_files_of_vectors_and_vocabulary_are_not_needed(tmp_path: Path) -> None:

@@ -173,6 +173,7 @@ def test_coreference_has_neither_speakers_nor_genre() -> None:
     model = ours("coref")["model"]
     assert (model["use_speakers"], model["use_genre"]) == (False, False)
     assert model["encoder_reads"] == "document"
+    assert (model["attention_reads"], model["crossing_spans"]) == ("embedder", True)
     assert model["dropout"] == 0
 
 

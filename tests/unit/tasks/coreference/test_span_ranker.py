@@ -141,11 +141,14 @@ def test_number_of_spans_of_tiny_documents(reads: str):
     assert model.predict(model(none), none) == [((), ())]
 
 
-def naive_vector(model: SpanRanker, words: Words, start: int, width: int) -> Tensor:
+def naive_vector(
+    model: SpanRanker, words: Words, start: int, width: int, attention_reads: str = "encoder"
+) -> Tensor:
     """The vector of a span, as the equations have it."""
     ranking, end = model.mentions, start + width
     inside = slice(start, end + 1)
-    attention = ranking.attention(words.encoded[inside]).squeeze(1).softmax(0)
+    attended = words.encoded if attention_reads == "encoder" else words.embedded
+    attention = ranking.attention(attended[inside]).squeeze(1).softmax(0)
     head = attention @ words.embedded[inside]
     feature = ranking.width_embedding.weight[width]
     return torch.cat([words.encoded[start], words.encoded[end], head, feature])
@@ -157,8 +160,9 @@ def random_words(model: SpanRanker, sentences: list[int]) -> Words:
     return Words(embedded, encoded, torch.tensor(sentences))
 
 
-def test_span_scores_equal_those_of_explicit_vectors():
-    model = ranker()
+@pytest.mark.parametrize("attention_reads", ["encoder", "embedder"])
+def test_span_scores_equal_those_of_explicit_vectors(attention_reads: str):
+    model = ranker(attention_reads=attention_reads)
     words = random_words(model, [0] * 7 + [1] * 4 + [2])
 
     spans = model.mentions(words)
@@ -167,10 +171,29 @@ def test_span_scores_equal_those_of_explicit_vectors():
     for number, (start, width) in enumerate(
         zip(spans.starts.tolist(), spans.widths.tolist(), strict=True)
     ):
-        vector = naive_vector(model, words, start, width)
+        vector = naive_vector(model, words, start, width, attention_reads)
         torch.testing.assert_close(spans.vectors[number], vector)
         score = model.mentions.score(model.mentions.feedforward(vector))
         torch.testing.assert_close(spans.scores[number], score.squeeze())
+
+
+def test_crossing_spans_are_the_best_of_all():
+    options = {"max_span_width": 4, "spans_per_word": 1.5}
+    crossing, without = ranker(crossing_spans=True, **options), ranker(**options)
+    words = random_words(crossing, [0] * 9 + [1] * 3)
+
+    def chosen(model: SpanRanker) -> list[tuple[int, int]]:
+        spans = model.mentions(words)
+        return list(zip(spans.starts.tolist(), spans.widths.tolist(), strict=True))
+
+    scores = {}
+    for start, width in ((s, w) for s in range(12) for w in range(4)):
+        if start + width < 12 and (start < 9) == (start + width < 9):
+            vector = naive_vector(crossing, words, start, width)
+            score = crossing.mentions.score(crossing.mentions.feedforward(vector))
+            scores[start, width] = score.item()
+    assert chosen(crossing) == sorted(sorted(scores, key=lambda span: -scores[span])[:18])
+    assert chosen(crossing) != chosen(without)
 
 
 @pytest.mark.parametrize(("spans_per_word", "expected"), [(0.5, 6), (0.01, 1), (9.0, 17)])
