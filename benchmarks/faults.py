@@ -70,7 +70,8 @@ _TRAINING = [
     *_faults(
         "training/sparse_gradients.py",
         (".clamp(max=1.0)", ""),
-        ("alpha=-group", "alpha=group"),
+        ("alpha=-rate", "alpha=rate"),
+        ('state["step"].to(parameter.device)', 'state["step"]'),
     ),
 ]
 _NN = [
@@ -97,6 +98,26 @@ _NN = [
         "kernels/lstm_step.py",
         ("inner = inner.masked_fill(after.abs() >= cell_clip, 0)", "pass"),
         ("of_memory.copy_(inner * f)", "of_memory.copy_(inner)"),
+    ),
+    *_faults(
+        "kernels/adagrad.py",
+        ("gradient / scale for", "gradient for"),
+        ("alpha=weight_decay", "alpha=-weight_decay"),
+    ),
+    *_faults(
+        "kernels/log_sum_exp.py",
+        (".mul_(gradient[:, None])", ""),
+        ("targets[:, None] == ids", "targets[:, None] == ids - 1"),
+        ("targets[part]", "targets[: part.stop - part.start]"),
+    ),
+    *_faults(
+        "kernels/operators.py",
+        ("tensor.dtype == torch.float64", "tensor.dtype == torch.float16"),
+    ),
+    *_faults(
+        "kernels/window_maxima.py",
+        (".max(dim=1) for piece", ".min(dim=1) for piece"),
+        ("+= of_windows[..., offset]", "= of_windows[..., offset]"),
     ),
     *_faults(
         "nn/crf.py",

@@ -1,4 +1,4 @@
-"""Triton kernels of the operators of an LSTM's step, with and without a highway.
+"""Triton kernels of pointwise operators: an LSTM's step, with and without a highway, and Adagrad.
 
 Sums and activations are computed in float32, whatever the type of the tensors. All tensors are
 contiguous.
@@ -191,6 +191,37 @@ def _highway_step_backward(  # type: ignore[no-untyped-def]
     tl.store(of_memory + at, inner * f, inside)
 
 
+@triton.jit
+def _adagrad(  # type: ignore[no-untyped-def]
+    parameter,
+    gradient,
+    squares,
+    rate,
+    scale,
+    eps,
+    weight_decay,
+    count,
+    has_scale: tl.constexpr,
+    block: tl.constexpr,
+):
+    at = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
+    inside = at < count
+    value = tl.load(parameter + at, inside).to(tl.float32)
+    change = tl.load(gradient + at, inside).to(tl.float32)
+    if has_scale:
+        change = change / tl.load(scale)
+    change += weight_decay * value
+    total = tl.load(squares + at, inside).to(tl.float32) + change * change
+    tl.store(squares + at, total, inside)
+    tl.store(parameter + at, value - tl.load(rate) * change / (tl.sqrt(total) + eps), inside)
+
+
+def probe() -> None:
+    """Compile and launch a kernel, or raise what prevents that."""
+    number = torch.zeros(1, device="cuda")
+    clipped_gradient(number, number, number, None, torch.empty_like(number))
+
+
 def lstm_step(
     gates: Tensor, inputs: Tensor, before: Tensor, cell_clip: float | None, keep: bool
 ) -> tuple[Tensor, Tensor]:
@@ -258,6 +289,22 @@ def highway_step_backward(
     sizes = before.shape[1], before.numel(), of_hidden.numel()
     parts = {"has_carry": carried is not None, "has_mask": mask is not None}
     _launch(_highway_step_backward, before, *tensors, *sizes, **parts)
+
+
+def adagrad(
+    parameters: list[Tensor],
+    gradients: list[Tensor],
+    squares: list[Tensor],
+    rate: Tensor,
+    scale: Tensor | None,
+    eps: float,
+    weight_decay: float,
+) -> None:
+    """Compute `adagrad.update`."""
+    for parameter, gradient, of_parameter in zip(parameters, gradients, squares, strict=True):
+        tensors = parameter, gradient.contiguous(), of_parameter, rate, scale
+        numbers = eps, weight_decay, parameter.numel()
+        _launch(_adagrad, parameter, *tensors, *numbers, has_scale=scale is not None)
 
 
 def _launch(kernel: Any, like: Tensor, *arguments: Any, **constants: Any) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
-from elmo_framework.kernels.product import product
+from elmo_framework.kernels.backend import uses_cpu_code
+from elmo_framework.kernels.window_maxima import window_maxima
 from elmo_framework.nn.feedforward import activate
 
 CharCnnActivation: TypeAlias = Literal["relu", "tanh"]
@@ -21,9 +20,6 @@ CharCnnActivation: TypeAlias = Literal["relu", "tanh"]
 # Small enough that the output of the widest convolution fits into the CPU's cache, and that the
 # words of a group have similar lengths.
 _WORDS_AT_ONCE = 64
-
-_WINDOWS_AT_ONCE = 4096
-"""Windows per product without gradients, so that the outputs fit into the CPU's cache."""
 
 
 class CharCnn(nn.Module):
@@ -103,81 +99,3 @@ class CharCnn(nn.Module):
             maxima.append(window_maxima(inputs, convolution.weight))
             biases.append(convolution.bias)
         return torch.cat(maxima, dim=1) + torch.cat(biases)
-
-
-def window_maxima(
-    inputs: Float[Tensor, "rows steps dim"], weight: Float[Tensor, "filters dim width"]
-) -> Float[Tensor, "rows filters"]:
-    """Return max_t sum_{d, j} weight_{f, d, j} inputs_{t + j, d} for each row and filter f.
-
-    On the CPU the convolution is a product of all windows with the weight, which is faster than
-    PyTorch's convolution, and its backward pass visits only the windows of the maxima.
-    """
-    if not uses_cpu_code(inputs) or autocast_dtype(inputs) or not len(inputs):
-        return functional.conv1d(inputs.transpose(1, 2), weight).amax(dim=2)
-    if torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad):
-        maxima: Tensor = _WindowMaxima.apply(inputs, weight)  # type: ignore[no-untyped-call]
-        return maxima
-    num_windows = inputs.shape[1] - weight.shape[2] + 1
-    pieces = torch.split(inputs, max(1, _WINDOWS_AT_ONCE // num_windows))
-    return torch.cat([_convolved(piece, weight).amax(dim=1) for piece in pieces])
-
-
-def _convolved(inputs: Tensor, weight: Tensor) -> Tensor:
-    windows = _windows(inputs, weight.shape[2])
-    outputs = product(windows.flatten(0, 1), weight.flatten(1))
-    return outputs.view(*windows.shape[:2], len(weight))
-
-
-def _windows(inputs: Tensor, width: int) -> Tensor:
-    return inputs.unfold(1, width, 1).flatten(2)  # rows positions dim*width
-
-
-class _WindowMaxima(torch.autograd.Function):
-    """Saves the positions of the maxima: no other window has a gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor) -> Tensor:
-        outputs = _convolved(inputs, weight)
-        maxima = outputs.amax(dim=1)
-        # Several times faster than argmax; which of several equal maxima is taken does not matter.
-        numbers = torch.arange(outputs.shape[1], dtype=outputs.dtype)[:, None]
-        places = outputs.eq_(maxima[:, None]).mul_(numbers).amax(dim=1).long()
-        ctx.save_for_backward(inputs, weight, places)
-        return maxima
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        inputs, weight, places = ctx.saved_tensors
-        of_inputs, of_weight = ctx.needs_input_grad
-        return (
-            _inputs_gradient(gradient, places, inputs, weight) if of_inputs else None,
-            _weight_gradient(gradient, places, inputs, weight) if of_weight else None,
-        )
-
-
-def _inputs_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
-    rows, steps, dim = inputs.shape
-    width = weight.shape[2]
-    positions = steps - width + 1
-    spread = gradient.new_zeros(rows, positions, len(weight))
-    spread.scatter_(1, places[:, None], gradient[:, None])
-    of_windows = product(spread.flatten(0, 1), weight.flatten(1).T)
-    of_windows = of_windows.view(rows, positions, dim, width)
-    of_inputs = torch.zeros_like(inputs)
-    for offset in range(width):
-        of_inputs[:, offset : offset + positions] += of_windows[..., offset]
-    return of_inputs
-
-
-def _weight_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
-    windows = _windows(inputs, weight.shape[2])
-    firsts = windows.shape[1] * torch.arange(len(inputs))[:, None]
-    summed = functional.embedding_bag(
-        (firsts + places).T.contiguous(),
-        windows.flatten(0, 1),
-        per_sample_weights=gradient.T.contiguous(),
-        mode="sum",
-    )
-    return summed.view_as(weight)

@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
+from elmo_framework.kernels.log_sum_exp import log_sum_exp
 from elmo_framework.kernels.product import product, weight_gradient
 from elmo_framework.nn.part import TensorPart
 
@@ -129,16 +130,15 @@ class SampledSoftmax(TensorPart):
         num_positions = targets.shape[1]
         true = _wide((inputs * weight[:, :num_positions]).sum(2)) + bias[:, :num_positions]
         rows = weight[:, num_positions:], bias[:, num_positions:]
-        others = [
-            _LogSumExp.apply(*group)  # type: ignore[no-untyped-call]
-            for group in zip(inputs, *rows, targets, ids, strict=True)
-        ]
+        others = [_normalizer(*group) for group in zip(inputs, *rows, targets, ids, strict=True)]
         return torch.logaddexp(true, torch.stack(others)) - true
 
     def _full(
         self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
     ) -> Float[Tensor, " positions"]:
         """Compute as many positions at a time as fit into memory, in the backward pass too."""
+        if not (uses_cpu_code(inputs) or torch.is_grad_enabled()):
+            return self._in_tiles(inputs, targets)
         max_logits = _MAX_LOGITS if uses_cpu_code(inputs) else _MAX_LOGITS_OF_ACCELERATORS
         size = max(1, max_logits // self.num_classes)
         if len(targets) <= size:
@@ -147,6 +147,15 @@ class SampledSoftmax(TensorPart):
         starts = range(0, len(targets), size)
         return torch.cat([losses(inputs[at : at + size], targets[at : at + size]) for at in starts])
 
+    def _in_tiles(
+        self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
+    ) -> Float[Tensor, " positions"]:
+        """Compute all positions at once, as their logits are never in memory together."""
+        narrow = autocast_dtype(inputs) or inputs.dtype
+        inputs, weight = inputs.to(narrow), self.weight.to(narrow)
+        true = (_wide(inputs) * _wide(weight[targets])).sum(1) + self.bias[targets]
+        return log_sum_exp(inputs, weight, self.bias) - true
+
     def _whole(
         self, inputs: Float[Tensor, "positions dim"], targets: Int[Tensor, " positions"]
     ) -> Float[Tensor, " positions"]:
@@ -154,8 +163,22 @@ class SampledSoftmax(TensorPart):
         return logits.logsumexp(1) - logits.gather(1, targets[:, None]).squeeze(1)
 
 
+def _normalizer(
+    inputs: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, ids: Tensor
+) -> Tensor:
+    """Return `ln sum_k exp(w_k h + b_k)` over the candidates k that are not the target of h."""
+    if uses_cpu_code(inputs):
+        result: Tensor = _LogSumExp.apply(  # type: ignore[no-untyped-call]
+            inputs, weight, bias, targets, ids
+        )
+        return result
+    if narrow := autocast_dtype(inputs):
+        inputs, weight = inputs.to(narrow), weight.to(narrow)
+    return log_sum_exp(inputs, weight, bias, targets, ids)
+
+
 class _LogSumExp(torch.autograd.Function):
-    """`ln sum_k exp(w_k h + b_k)` over the candidates k of a group that are not the target of h.
+    """`_normalizer` on the CPU.
 
     The logits are large; only their exponentials are saved for the backward pass.
     """

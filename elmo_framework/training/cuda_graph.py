@@ -104,14 +104,13 @@ class RecordedUpdate:
 
 def _is_recordable(update: Update) -> bool:
     """Return whether updates launch the same operations as long as batches have the same form."""
-    options, optimizer = update.options, update.optimizer
+    options = update.options
     return (
         update.model.has_static_steps
         and update.group.is_alone
         and options.num_gradient_accumulation_steps == 1
         and options.unfreezing is None
-        and isinstance(optimizer, RowAdagrad)
-        and optimizer.takes_scale
+        and isinstance(update.optimizer, RowAdagrad)
     )
 
 

@@ -9,13 +9,9 @@ from typing import Annotated, Any, TypeAlias, final
 import torch
 from annotated_types import Ge, Gt, Lt
 from torch import nn
-from torch.torch_version import TorchVersion
 
 from elmo_framework.config.registry import Registrable
 from elmo_framework.training.sparse_gradients import RowAdagrad
-
-_FUSED_ON_GPUS = "2.13"
-"""First version of PyTorch whose fused Adagrad runs on GPUs too."""
 
 Rate = Annotated[float, Gt(0)]
 Decay = Annotated[float, Ge(0), Lt(1)]
@@ -78,12 +74,11 @@ def adagrad(
 
 
 def _row_adagrad(parameters: Parameters, **hyperparameters: Any) -> RowAdagrad:
-    """Create Adagrad, fused (each parameter is read once) if possible."""
+    """Create Adagrad; on the CPU it is PyTorch's fused one, which reads each parameter once."""
     all_parameters: list[Any] = list(parameters)
     groups = [each["params"] if isinstance(each, dict) else [each] for each in all_parameters]
     is_on_cpu = all(parameter.device.type == "cpu" for group in groups for parameter in group)
-    is_fused = is_on_cpu or TorchVersion(torch.__version__) >= _FUSED_ON_GPUS
-    return RowAdagrad(all_parameters, **hyperparameters, fused=True if is_fused else None)
+    return RowAdagrad(all_parameters, **hyperparameters, fused=True if is_on_cpu else None)
 
 
 @Optimizer.register("adam")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from elmo_framework.kernels import adagrad
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.model import Model
 from elmo_framework.nn.part import TensorPart
@@ -25,33 +26,62 @@ class RowAdagrad(torch.optim.Adagrad):
     """Adagrad that also accepts sparse gradients: rows without a gradient are unchanged.
 
     Without weight decay the result is that of a dense gradient with zeros in these rows. The
-    state is that of `torch.optim.Adagrad` for both kinds of gradients.
+    state is that of `torch.optim.Adagrad` for both kinds of gradients. On accelerators an update
+    reads nothing from the device and no number of the CPU changes, so that it can be recorded.
 
     Attributes:
         grad_scale: by which the next step divides all gradients, as PyTorch's fused optimizers do;
-            None for 1.
+            None for 1. On accelerators only.
     """
 
     grad_scale: Tensor | None = None
 
-    @property
-    def takes_scale(self) -> bool:
-        """Whether `grad_scale` is divided by without another pass over the gradients."""
-        return all(group["fused"] for group in self.param_groups)
+    def __init__(self, parameters: Any, **hyperparameters: Any) -> None:
+        super().__init__(parameters, **hyperparameters)
+        self._move_steps()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a state, of any device."""
+        super().load_state_dict(state_dict)
+        self._move_steps()
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """Update the parameters; sparse gradients are set to None."""
+        loss, is_on_cpu = None, True
         for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None and parameter.grad.is_sparse:
-                    self._change_rows(parameter, group)
+            parameters = [each for each in group["params"] if each.grad is not None]
+            rate = group["lr"]
+            if parameters and not uses_cpu_code(parameters[0]):
+                is_on_cpu = False
+                if not isinstance(rate, Tensor):
+                    rate = torch.full((), rate, device=parameters[0].device)
+            for parameter in parameters:
+                if parameter.grad.is_sparse:
+                    self._change_rows(parameter, rate, group["eps"])
                     parameter.grad = None
-        loss: float | None = super().step(closure)
+            dense = [each for each in parameters if each.grad is not None]
+            if dense and not is_on_cpu:
+                self._change(dense, rate, group)
+        if is_on_cpu:
+            loss = super().step(closure)
         self.grad_scale = None
         return loss
 
-    def _change_rows(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
+    def _change(self, parameters: list[nn.Parameter], rate: Tensor, group: dict[str, Any]) -> None:
+        states = [self.state[parameter] for parameter in parameters]
+        torch._foreach_add_([state["step"] for state in states], 1)
+        adagrad.update(
+            [*parameters],
+            [parameter.grad for parameter in parameters if parameter.grad is not None],
+            [state["sum"] for state in states],
+            rate=rate,
+            scale=self.grad_scale,
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+        )
+
+    def _change_rows(self, parameter: nn.Parameter, rate: float | Tensor, eps: float) -> None:
         assert parameter.grad is not None
         gradient = coalesced(parameter.grad)
         rows, values = gradient.indices()[0], gradient.values()
@@ -59,11 +89,16 @@ class RowAdagrad(torch.optim.Adagrad):
             values = values / self.grad_scale
         squares = self.state[parameter]["sum"]
         squares.index_add_(0, rows, values * values)
-        change = values / squares.index_select(0, rows).sqrt_().add_(group["eps"])
-        if isinstance(group["lr"], Tensor):  # of a recorded update
-            parameter.index_add_(0, rows, change * -group["lr"])
+        change = values / squares.index_select(0, rows).sqrt_().add_(eps)
+        if isinstance(rate, Tensor):
+            parameter.index_add_(0, rows, change * -rate)
         else:
-            parameter.index_add_(0, rows, change, alpha=-group["lr"])
+            parameter.index_add_(0, rows, change, alpha=-rate)
+
+    def _move_steps(self) -> None:
+        """Move the counts of updates to the parameters, where a recorded update increments them."""
+        for parameter, state in self.state.items():
+            state["step"] = state["step"].to(parameter.device)
 
 
 def allow_sparse_gradients(
@@ -94,7 +129,7 @@ def clip_norm(
     Args:
         parameters: with gradients.
         largest: norm.
-        optimizer: its next step scales them if it can do so without another pass, on a GPU.
+        optimizer: Adagrad's next step on an accelerator scales them without another pass.
     """
     gradients = []
     for parameter in parameters:
@@ -104,7 +139,7 @@ def clip_norm(
             gradients.append(_values(parameter.grad))
     norm = nn.utils.get_total_norm(gradients)
     scale = (largest / (norm + _SMALLEST)).clamp(max=1.0)
-    if isinstance(optimizer, RowAdagrad) and optimizer.takes_scale and not uses_cpu_code(norm):
+    if isinstance(optimizer, RowAdagrad) and not uses_cpu_code(norm):
         optimizer.grad_scale = scale.reciprocal().float()
     elif gradients:
         torch._foreach_mul_(gradients, scale)

@@ -49,7 +49,7 @@ NO_DROPOUT = {"model.dropout": 0.0, "model.context_layers.dropout": 0.0}
 NUM_CELLS = 2 * 2 * PRETRAINING["data_loader.unroll_steps"]
 """Steps of an LSTM in an update: two directions, two layers."""
 
-CALLS_PER_CELL, FURTHER_CALLS = 8, 400
+CALLS_PER_CELL, FURTHER_CALLS = 8, 340
 
 SQUAD_WORDS = {"model.embedder.token_embedders.tokens.pretrained_file": None}
 HEADS: dict[str, tuple[str, Mapping[str, Any]]] = {

@@ -3,55 +3,26 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
-from importlib.util import module_from_spec, spec_from_file_location
+import subprocess
+import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
-from torch import Tensor
 
-import elmo_framework
-from elmo_framework.kernels import highway_step, lstm_step
+from elmo_framework.kernels import adagrad, highway_step, lstm_step
+from tests.experiment.jobs import ROOT
+from tests.extras.triton_interpreter import TYPES, assert_near, kernels_of, no_gpu, random
 from tests.unit.kernels.test_highway_step import Case
 
-os.environ["TRITON_INTERPRET"] = "1"  # before the kernels are decorated
-pytest.importorskip("triton")
-
-
-def _imported() -> ModuleType:
-    """Import the kernels without the checks of types, whose wrappers Triton cannot read."""
-    path = Path(elmo_framework.__file__).parent / "kernels/triton_kernels.py"
-    spec = spec_from_file_location("triton_kernels", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-triton_kernels = _imported()
-TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+triton_kernels = kernels_of("triton_kernels")
 CLIPS = pytest.mark.parametrize("clip", [None, 0.7])
 SIZES = pytest.mark.parametrize(("rows", "size"), [(5, 33), (1, 1), (70, 300)])
 
 
 @pytest.fixture(autouse=True)
 def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_of", lambda _: nullcontext())
-
-
-def random(*shapes: tuple[int, int], dtype: torch.dtype = torch.float32) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    return [(1.5 * torch.randn(shape, generator=generator)).to(dtype) for shape in shapes]
-
-
-def assert_near(found: list[Tensor], expected: list[Tensor]) -> None:
-    for one, other in zip(found, expected, strict=True):
-        assert one.dtype == other.dtype
-        tolerance = 2e-2 if one.dtype == torch.bfloat16 else 2e-6
-        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+    no_gpu(monkeypatch)
 
 
 @TYPES
@@ -132,3 +103,30 @@ def test_highway_step(rows: int, kept: int, size: int, has_highway: bool, has_ma
         backward(gates, *inputs, case.of_hidden, *changed, of_carried)
         gradients.append([*changed, *([] if of_carried is None else [of_carried])])
     assert_near(*gradients)
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+@pytest.mark.parametrize("scale", [None, 3.0])
+def test_adagrad(scale: float | None, weight_decay: float) -> None:
+    shapes = [(5, 33), (1, 1), (2000, 3)]
+    parameters, gradients = random(*shapes), random(*[shape[::-1] for shape in shapes])
+    gradients = [gradient.T for gradient in gradients]  # not contiguous
+    divisor, rate = None if scale is None else torch.tensor(scale), torch.tensor(0.2)
+    results = []
+    for update in (triton_kernels.adagrad, adagrad._plain_update):
+        changed, squares = ([each.clone() for each in parameters] for _ in range(2))
+        squares = [each.abs() for each in squares]
+        update(changed, gradients, squares, rate, divisor, 1e-10, weight_decay)
+        results.append([*changed, *squares])
+    assert_near(*results)
+
+
+def test_kernels_compile_for_a_gpu() -> None:
+    """The interpreter knows no types; a new one of Python has Triton's compiler instead."""
+    environment = {key: each for key, each in os.environ.items() if key != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = str(ROOT)
+    script = Path(__file__).with_name("compile_kernels.py")
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {"_step", "_adagrad", "_log_sum_exp", "_window_maxima"} <= set(done.stdout.split())

@@ -1,12 +1,21 @@
+from collections.abc import Iterator
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional
 
-from elmo_framework.nn.char_cnn import CharCnn, window_maxima
+from elmo_framework.kernels.backend import accelerator_code
+from elmo_framework.nn.char_cnn import CharCnn
 from tests.numpy_bilm import NumpyBiLm
 
 FILTERS = [(1, 2), (2, 3), (3, 4)]
+
+
+@pytest.fixture(params=[nullcontext, accelerator_code], ids=["cpu", "accelerator"])
+def each_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    with request.param():
+        yield
 
 
 def network(activation="relu", seed: int = 0) -> CharCnn:
@@ -41,6 +50,7 @@ def test_a_word_equals_the_numpy_reference(activation, word: str) -> None:
     np.testing.assert_allclose(module(rows(word))[0].detach(), expected, atol=1e-12)
 
 
+@pytest.mark.usefixtures("each_code")
 def test_a_batch_equals_its_words_one_by_one() -> None:
     module, words = network(), rows(*(str(7**k)[:10] for k in range(150)))
     alone = torch.cat([module(word[None]) for word in words])
@@ -81,6 +91,7 @@ def test_parameters_start_as_in_bilm_tf(activation, deviation: float) -> None:
     assert (module.convolutions[0].bias == 0).all()
 
 
+@pytest.mark.usefixtures("each_code")
 def test_words_of_all_lengths_equal_plain_convolutions() -> None:
     module = network()
     words = rows(*("x" * (number * 7 % 11) for number in range(200)))
@@ -92,69 +103,3 @@ def test_words_of_all_lengths_equal_plain_convolutions() -> None:
 
 def test_no_words_have_no_vectors() -> None:
     assert network()(torch.zeros(0, 12, dtype=torch.long)).shape == (0, 9)
-
-
-WIDTHS = [1, 2, 5]
-
-
-def tensors(width: int, dtype=torch.double) -> tuple[torch.Tensor, torch.Tensor]:
-    torch.manual_seed(width)
-    inputs, weight = torch.randn(4, 5, 3, dtype=dtype), torch.randn(6, 3, width, dtype=dtype)
-    return inputs.requires_grad_(), weight.requires_grad_()
-
-
-def plain(inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    return functional.conv1d(inputs.transpose(1, 2), weight).amax(dim=2)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("dtype", [torch.double, torch.float])
-def test_it_is_the_maximum_of_a_convolution(width: int, dtype: torch.dtype) -> None:
-    inputs, weight = tensors(width, dtype)
-    expected = plain(inputs, weight)
-    torch.testing.assert_close(window_maxima(inputs, weight), expected, atol=1e-5, rtol=0)
-    with torch.no_grad():
-        torch.testing.assert_close(window_maxima(inputs, weight), expected, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_its_gradient_is_the_numerical_one(width: int) -> None:
-    assert torch.autograd.gradcheck(window_maxima, tensors(width))
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_gradient_equals_that_of_a_float32_convolution(width: int) -> None:
-    inputs, weight = tensors(width, torch.float)
-    expected = torch.autograd.grad(plain(inputs, weight).square().sum(), [inputs, weight])
-    found = torch.autograd.grad(window_maxima(inputs, weight).square().sum(), [inputs, weight])
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
-
-
-def test_only_tensors_that_require_a_gradient_get_one() -> None:
-    inputs, weight = tensors(2)
-    window_maxima(inputs.detach(), weight).sum().backward()
-    assert inputs.grad is None
-    assert weight.grad.abs().sum() > 0
-
-
-def test_equal_windows_count_once() -> None:
-    inputs = torch.ones(1, 4, 2, dtype=torch.double)
-    _, weight = tensors(1)
-    window_maxima(inputs, weight[:, :2]).sum().backward()
-    assert torch.equal(weight.grad[:, :2], torch.ones(6, 2, 1, dtype=torch.double))
-
-
-def test_empty_batch_has_no_maxima_and_no_gradient() -> None:
-    inputs, weight = tensors(2)
-    found = window_maxima(inputs[:0], weight)
-    assert found.shape == (0, 6)
-    found.sum().backward()
-    assert (weight.grad == 0).all()
-
-
-def test_mixed_precision_uses_the_convolution() -> None:
-    inputs, weight = tensors(2, torch.float)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = window_maxima(inputs, weight)
-    assert found.dtype == torch.bfloat16
-    torch.testing.assert_close(found.float(), plain(inputs, weight), atol=0.1, rtol=0.02)

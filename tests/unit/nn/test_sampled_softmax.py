@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn import sampled_softmax
 from elmo_framework.nn.sampled_softmax import (
     SampledSoftmax,
@@ -23,6 +26,12 @@ Candidates = tuple[Tensor, Tensor]
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     torch.manual_seed(3)
+
+
+@pytest.fixture(params=[nullcontext, accelerator_code], ids=["cpu", "accelerator"])
+def each_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    with request.param():
+        yield
 
 
 def softmax_of(num_classes: int, num_samples: int | None, dim: int = 4) -> SampledSoftmax:
@@ -132,6 +141,7 @@ def test_vocabulary_barely_larger_than_the_sample_works() -> None:
     assert torch.isfinite(log_expected_count(log_uniform(2000), num_draws, 1999)).all()
 
 
+@pytest.mark.usefixtures("each_code")
 def test_the_sampled_loss_equals_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     softmax = softmax_of(9, 3)
     inputs, targets = some_input(9)
@@ -164,6 +174,7 @@ def _sampled_loss(
     return float(np.log(np.exp([logit(target), *others]).sum()) - logit(target))
 
 
+@pytest.mark.usefixtures("each_code")
 def test_all_classes_as_candidates_give_the_full_softmax(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -178,6 +189,7 @@ def test_all_classes_as_candidates_give_the_full_softmax(
     torch.testing.assert_close(sampled, softmax.eval()(inputs, targets))
 
 
+@pytest.mark.usefixtures("each_code")
 def test_loss_is_zero_if_all_candidates_are_the_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -200,6 +212,7 @@ def test_each_group_draws_its_own_candidates() -> None:
     assert float(losses[0, 0]) != float(losses[1, 0])
 
 
+@pytest.mark.usefixtures("each_code")
 def test_in_evaluation_the_loss_is_the_full_softmax() -> None:
     softmax = softmax_of(11, 3).eval()
     inputs, targets = some_input(11)
@@ -237,6 +250,7 @@ def test_training_uses_the_full_softmax_if_nothing_is_sampled(
     torch.testing.assert_close(trained, softmax.eval()(inputs, targets))
 
 
+@pytest.mark.usefixtures("each_code")
 def test_a_batch_equals_its_positions_one_by_one() -> None:
     softmax = softmax_of(11, 3).eval()
     inputs, targets = some_input(11)
@@ -244,6 +258,7 @@ def test_a_batch_equals_its_positions_one_by_one() -> None:
     torch.testing.assert_close(softmax(inputs, targets), torch.cat(alone, dim=1))
 
 
+@pytest.mark.usefixtures("each_code")
 @pytest.mark.parametrize("num_samples", [3, None])
 def test_gradients_reach_every_parameter_and_the_input(num_samples: int | None) -> None:
     softmax = softmax_of(11, num_samples)
@@ -254,6 +269,7 @@ def test_gradients_reach_every_parameter_and_the_input(num_samples: int | None) 
         assert held.grad.abs().sum() > 0
 
 
+@pytest.mark.usefixtures("each_code")
 def test_the_gradient_of_the_sampled_loss_is_numerically_right() -> None:
     softmax = softmax_of(6, 3)
     inputs, targets = some_input(6, positions=3)

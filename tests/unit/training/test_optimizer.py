@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from torch import nn
 
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import BuildError
+from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.training.optimizer import Optimizer
 
 
@@ -41,17 +43,48 @@ def test_adagrad_follows_its_equation() -> None:
     assert parameter.item() == pytest.approx(1 - 0.2 * 2 / (1 + 2**2) ** 0.5)
 
 
-@pytest.mark.parametrize(
-    ("version", "device", "fused"),
-    [("2.9.1", "cpu", True), ("2.9.1", "meta", None), ("2.13.0+cu130", "meta", True)],
-)
-def test_adagrad_is_fused_where_supported(
-    monkeypatch: pytest.MonkeyPatch, version: str, device: str, fused: bool | None
-) -> None:
-    monkeypatch.setattr(torch, "__version__", version)
+@pytest.mark.parametrize(("device", "fused"), [("cpu", True), ("meta", None)])
+def test_adagrad_is_pytorch_s_fused_one_on_the_cpu(device: str, fused: bool | None) -> None:
     parameter = nn.Parameter(torch.ones(2, device=device))
     created = parse(Optimizer, "adagrad", source="test").build().create([parameter])
     assert created.param_groups[0]["fused"] is fused
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.3])
+def test_adagrad_of_accelerators_equals_pytorch_s(weight_decay: float) -> None:
+    config = {"type": "adagrad", "lr": 0.3, "weight_decay": weight_decay}
+    results, states = [], []
+    for code in (nullcontext, accelerator_code):
+        torch.manual_seed(0)
+        groups = [[nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(2))] for _ in range(2)]
+        optimizer = parse(Optimizer, config, source="test").build()
+        created = optimizer.create([{"params": group} for group in groups])
+        created.param_groups[1]["lr"] = 0.1
+        parameters = [each for group in groups for each in group]
+        for step in range(3):
+            for parameter in parameters[step == 1 :]:  # the first one has no gradient once
+                parameter.grad = torch.randn_like(parameter)
+            with code():
+                created.step()
+            created.zero_grad()
+        results.append(parameters)
+        states.append(created.state_dict()["state"])
+    for state in states:
+        assert [float(each["step"]) for each in state.values()] == [2, 3, 3, 3]
+    torch.testing.assert_close(results[1], results[0])
+    torch.testing.assert_close(states[1], states[0])
+
+
+def test_adagrad_counts_updates_on_the_device_of_a_parameter() -> None:
+    """A recorded update changes nothing on the CPU, also after a resumption."""
+    config = parse(Optimizer, "adagrad", source="test")
+    on_cpu, on_device = (
+        config.build().create([nn.Parameter(torch.ones(2, device=each))])
+        for each in ("cpu", "meta")
+    )
+    on_device.load_state_dict(on_cpu.state_dict())
+    (state,) = on_device.state.values()
+    assert {each.device.type for each in state.values()} == {"meta"}
 
 
 def test_nesterov_needs_momentum() -> None:

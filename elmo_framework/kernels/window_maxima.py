@@ -1,0 +1,137 @@
+"""Maxima of a convolution over its positions, whose outputs a GPU never writes to memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
+from elmo_framework.kernels.operators import operator
+from elmo_framework.kernels.product import product
+
+_WINDOWS_AT_ONCE, _WINDOWS_AT_ONCE_OF_ACCELERATORS = 4096, 1 << 18
+"""Windows per product without gradients, so that the outputs fit into the CPU's cache; without
+Triton, into the memory of a GPU."""
+
+
+def window_maxima(
+    inputs: Float[Tensor, "rows steps dim"], weight: Float[Tensor, "filters dim width"]
+) -> Float[Tensor, "rows filters"]:
+    """Return max_t sum_{d, j} weight_{f, d, j} inputs_{t + j, d} for each row and filter f.
+
+    The backward pass visits only the windows of the maxima. On the CPU the convolution is a
+    product of all windows with the weight, which is faster than PyTorch's convolution.
+    """
+    narrow = autocast_dtype(inputs)
+    if not len(inputs) or (narrow and uses_cpu_code(inputs)):
+        return functional.conv1d(inputs.transpose(1, 2), weight).amax(dim=2)
+    if narrow:
+        inputs, weight = inputs.to(narrow), weight.to(narrow)
+    if torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad):
+        maxima: Tensor = _WindowMaxima.apply(inputs, weight)  # type: ignore[no-untyped-call]
+        return maxima
+    if not uses_cpu_code(inputs):
+        maxima, _ = _maxima(inputs.contiguous(), weight)
+        return maxima
+    num_windows = inputs.shape[1] - weight.shape[2] + 1
+    pieces = torch.split(inputs, max(1, _WINDOWS_AT_ONCE // num_windows))
+    return torch.cat([_convolved(piece, weight).amax(dim=1) for piece in pieces])
+
+
+class _WindowMaxima(torch.autograd.Function):
+    """Saves the positions of the maxima: no other window has a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor) -> Tensor:
+        if uses_cpu_code(inputs):
+            outputs = _convolved(inputs, weight)
+            maxima = outputs.amax(dim=1)
+            # Several times faster than argmax; which of several equal maxima does not matter.
+            numbers = torch.arange(outputs.shape[1], dtype=outputs.dtype)[:, None]
+            places = outputs.eq_(maxima[:, None]).mul_(numbers).amax(dim=1).long()
+        else:
+            inputs = inputs.contiguous()
+            maxima, places = _maxima(inputs, weight)
+        ctx.save_for_backward(inputs, weight, places)
+        return maxima
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        inputs, weight, places = ctx.saved_tensors
+        of_inputs, of_weight = ctx.needs_input_grad
+        if not uses_cpu_code(inputs):
+            gradients = _gradients(gradient.contiguous(), places, inputs, weight)
+            return tuple(each.to(inputs.dtype) for each in gradients)
+        return (
+            _inputs_gradient(gradient, places, inputs, weight) if of_inputs else None,
+            _weight_gradient(gradient, places, inputs, weight) if of_weight else None,
+        )
+
+
+def _convolved(inputs: Tensor, weight: Tensor) -> Tensor:
+    windows = _windows(inputs, weight.shape[2])
+    outputs = product(windows.flatten(0, 1), weight.flatten(1))
+    return outputs.view(*windows.shape[:2], len(weight))
+
+
+def _windows(inputs: Tensor, width: int) -> Tensor:
+    return inputs.unfold(1, width, 1).flatten(2)  # rows positions dim*width
+
+
+def _inputs_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
+    rows, steps, dim = inputs.shape
+    width = weight.shape[2]
+    positions = steps - width + 1
+    spread = gradient.new_zeros(rows, positions, len(weight))
+    spread.scatter_(1, places[:, None].long(), gradient[:, None])
+    of_windows = product(spread.flatten(0, 1), weight.flatten(1).T)
+    of_windows = of_windows.view(rows, positions, dim, width)
+    of_inputs = torch.zeros_like(inputs)
+    for offset in range(width):
+        of_inputs[:, offset : offset + positions] += of_windows[..., offset]
+    return of_inputs
+
+
+def _weight_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor) -> Tensor:
+    windows = _windows(inputs, weight.shape[2])
+    firsts = windows.shape[1] * torch.arange(len(inputs), device=inputs.device)[:, None]
+    summed = functional.embedding_bag(
+        (firsts + places).T.contiguous(),
+        windows.flatten(0, 1),
+        per_sample_weights=gradient.T.contiguous(),
+        mode="sum",
+    )
+    return summed.view_as(weight)
+
+
+def _plain_maxima(inputs: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    num_windows = inputs.shape[1] - weight.shape[2] + 1
+    pieces = torch.split(inputs, max(1, _WINDOWS_AT_ONCE_OF_ACCELERATORS // num_windows))
+    found = [_convolved(piece, weight).max(dim=1) for piece in pieces]
+    maxima, places = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return maxima, places.int()
+
+
+def _plain_gradients(
+    gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor]:
+    of_inputs = _inputs_gradient(gradient, places, inputs, weight)
+    return of_inputs, _weight_gradient(gradient, places, inputs, weight)
+
+
+_KERNELS = "triton_tiles"
+_maxima = operator(
+    "window_maxima(Tensor inputs, Tensor weight) -> (Tensor, Tensor)", _plain_maxima, _KERNELS
+)
+_gradients = operator(
+    "window_maxima_backward(Tensor gradient, Tensor places, Tensor inputs, Tensor weight)"
+    " -> (Tensor, Tensor)",
+    _plain_gradients,
+    _KERNELS,
+)
