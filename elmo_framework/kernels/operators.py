@@ -20,6 +20,9 @@ _LOG = logging.getLogger(__name__)
 _NAMESPACE = "elmo_framework"
 _LIBRARY = torch.library.Library(_NAMESPACE, "DEF")  # type: ignore[no-untyped-call]
 
+PLAIN: dict[str, Callable[..., Any]] = {}
+"""The plain function of each operator, by its name."""
+
 
 def operator(
     schema: str, plain: Callable[..., Any], kernels: str = "triton_kernels"
@@ -32,6 +35,7 @@ def operator(
         kernels: the module next to this one whose function of the same name launches its kernels.
     """
     name = schema.partition("(")[0]
+    PLAIN[name] = plain
 
     def on_gpu(*arguments: Any) -> Any:
         return choose(plain, kernels, name, arguments)(*arguments)

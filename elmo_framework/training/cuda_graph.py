@@ -42,11 +42,25 @@ _Record: TypeAlias = Callable[[Callable[[], UpdateResult]], Recording]
 
 
 @final
+class _CudaGraphs:
+    """Records functions as CUDA graphs that share their memory.
+
+    One is replayed at a time, and its outputs are copied before the next one overwrites them.
+    """
+
+    def __init__(self) -> None:
+        self._memory = torch.cuda.graph_pool_handle()
+
+    def __call__(self, function: Callable[[], UpdateResult]) -> Recording:
+        return _CudaGraph(function, self._memory)
+
+
+@final
 class _CudaGraph:
-    def __init__(self, function: Callable[[], UpdateResult]) -> None:
+    def __init__(self, function: Callable[[], UpdateResult], memory: Any) -> None:
         self._graph = torch.cuda.CUDAGraph()
         # Other threads, such as the one that writes checkpoints, may use the device meanwhile.
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+        with torch.cuda.graph(self._graph, pool=memory, capture_error_mode="thread_local"):
             self.outputs = function()
 
     def replay(self) -> None:
@@ -64,10 +78,15 @@ class RecordedUpdate:
 
     def __init__(self, update: Update, record: _Record | None = None) -> None:
         if record is None and update.device.type == "cuda":
-            record = _CudaGraph
+            record = _CudaGraphs()
         self._update, self._record = update, record if _is_recordable(update) else None
         self._num_seen: dict[Hashable, int] = {}
         self._recordings: dict[Hashable, _RecordedBatch] = {}
+
+    @property
+    def num_recorded(self) -> int:
+        """The number of forms of batches whose update is recorded."""
+        return len(self._recordings)
 
     def __call__(self, batches: Sequence[Any], progress: TrainingState) -> UpdateResult:
         """Update the parameters; see `Update`."""

@@ -95,12 +95,15 @@ class WindowBatch(StaticBatch):
 
     @property
     def form(self) -> Hashable | None:
-        """Equal for batches of the same shapes; None where rows have padding or on the CPU."""
+        """Equal for batches of the same shapes and table, which a recorded update reads.
+
+        None where rows have padding or on the CPU.
+        """
         num_steps = self.forward.words.shape[1]
         is_full = all((each.lengths == num_steps).all() for each in (self.forward, self.backward))
         if self.numbers is None or not is_full:
             return None
-        return len(self.numbers), *self.forward.words.shape
+        return self.table, len(self.numbers), *self.forward.words.shape
 
     @property
     def characters(self) -> Int[Tensor, "distinct characters"]:

@@ -6,11 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gpu
+import gpu_parts
 import gpu_stages
 import numpy as np
 import pytest
+
+from elmo_framework.kernels.operators import PLAIN
 
 DEMO = ["--size", "demo", "--device", "cpu", "--steps", "2"]
 
@@ -23,19 +27,56 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 def test_losses_are_compared_with_both_softmaxes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(gpu, "SYNC_INTERVAL", 2)
     assert run(monkeypatch, "losses", "waiting", *DEMO) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
-    full, sampled, waiting = map(json.loads, lines)
-    assert [full["is_sampling"], sampled["is_sampling"]] == [False, True]
+    full, narrow_full, sampled, narrow, waiting = reported(capsys)
+    for each in (full, narrow_full, sampled, narrow):
+        assert each["is_sampling"] is (each["softmax"] == "sampled")
     assert full["largest_difference"] == sampled["largest_difference"] == 0
+    for each in (narrow_full, narrow):
+        assert each["precision"] == "bfloat16"
+        assert 0 < each["largest_difference"] < 2e-2
     assert full["vocabulary"] == sampled["vocabulary"] > 512
     assert waiting["tokens_per_s"] > 0
 
 
-def test_losses_that_differ_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    losses = iter([[1.0], [1.0 + 2e-3]] * 2)
+def reported(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    lines = capsys.readouterr().out.splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def test_kernels_and_groups_are_compared_and_parts_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("_NUM_FIRST", "_NUM_MEASURED"):
+        monkeypatch.setattr(gpu_parts, name, 1)
+    assert run(monkeypatch, "kernels", "graph", "parts", "group", *DEMO) == 0
+    *kernels, graph, parts, group = reported(capsys)
+    assert {each["kernel"] for each in kernels} == PLAIN.keys()
+    assert all(each["largest_difference"] == 0 for each in kernels)
+    assert graph["recorded"] == 0
+    assert parts["parts_ms"]["products"] > 0
+    assert parts["update_ms"] > 0
+    assert group["largest_differences"]["float32"] < 1e-6
+
+
+def test_kernels_that_differ_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = PLAIN["lstm_step"]
+    monkeypatch.setitem(PLAIN, "lstm_step", lambda *each: tuple(2 * one for one in plain(*each)))
+    assert run(monkeypatch, "kernels", *DEMO) == 1
+
+
+def test_time_of_overlapping_kernels_counts_once() -> None:
+    assert gpu_parts._covered([(5, 6), (0, 2), (1, 3), (1, 2)]) == 4
+
+
+@pytest.mark.parametrize(("difference", "expected"), [(2e-3, 1), (5e-4, 0), (3e-3, 1)])
+def test_losses_that_differ_fail(
+    monkeypatch: pytest.MonkeyPatch, difference: float, expected: int
+) -> None:
+    losses = iter([[1.0], [1.0 + difference], [1.0 + 10 * difference]] * 2)
     monkeypatch.setattr(gpu, "_losses", lambda trainer, num_steps: next(losses))
-    assert run(monkeypatch, "losses", *DEMO) == 1
+    assert run(monkeypatch, "losses", *DEMO) == expected
 
 
 def test_vectors_and_losses_of_a_head_are_compared(
@@ -97,8 +138,8 @@ def test_demo_trains_for_seconds_by_default(
     [
         (
             ["lossses", *DEMO],
-            "there is no stage 'lossses'; choose from embedding, graph, head, losses, medium, "
-            "processes, rate, waiting",
+            "there is no stage 'lossses'; choose from embedding, graph, group, head, kernels, "
+            "losses, medium, parts, processes, rate, waiting",
         ),
         (["rate"], "--size original needs --train and --validation"),
         (

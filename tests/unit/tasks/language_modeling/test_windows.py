@@ -398,6 +398,17 @@ def test_an_accelerator_gets_a_batch_by_one_copy() -> None:
     assert len(storages) == 1
 
 
+def test_batches_of_another_text_have_another_form() -> None:
+    """A recorded update reads the characters of its own text."""
+    text = ["a b c d e", "f", "g h"]
+    with accelerator_code():
+        forms = [
+            [to_device(batch, torch.device("cpu")).form for batch in islice(source.batches(), 2)]
+            for source in (Toy(text).source(1, 2) for _ in range(2))
+        ]
+    assert forms[0][0] == forms[0][1] != forms[1][0] == forms[1][1]
+
+
 def test_padding_of_an_evaluation_is_no_word_on_an_accelerator() -> None:
     *_, batch = Toy(["a b c d e", "f", "g h"]).source(2, 4, is_training=False).batches()
     with accelerator_code():
