@@ -239,7 +239,7 @@ _OUTPUTS = (
     *("logits", "label_logits", "span_start_logits", "span_end_logits", "class_probabilities"),
     *("tags", "label", "best_span_str", "trees", "top_spans", "scores", "clusters"),
 )
-_WITH_PARSES = {"srl", "coref"}
+WITH_PARSES = {"srl", "coref"}
 _NOT_RECORDED = {"srl": {"logits", "tags"}, "bcn": {"class_probabilities"}}
 
 
@@ -249,14 +249,15 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="of the archives")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    _import_allennlp()
+    import_allennlp()
     outputs = {name: _made(name, folder / f"{name}.tar.gz") for name in _MODELS}
     lines = (f" {json.dumps(name)}: {json.dumps(rows)}" for name, rows in outputs.items())
     (folder / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     return 0
 
 
-def _import_allennlp() -> None:
+def import_allennlp() -> None:
+    """Import AllenNLP and its models."""
     import_module("allennlp_compat")
     # Gone from transformers, and AllenNLP makes a subclass of it that nothing here uses.
     type(import_module("transformers")).AdamW = torch.optim.AdamW  # type: ignore[attr-defined]
@@ -289,7 +290,7 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
         "trainer": {"optimizer": "adam", "num_epochs": 1},
     }
     with TemporaryDirectory() as root:
-        data = _parsed(Path(root), name, file) if name in _WITH_PARSES else (_DATA / file).resolve()
+        data = parsed(Path(root), name, file) if name in WITH_PARSES else (_DATA / file).resolve()
         made_reader = DatasetReader.from_params(Params(deepcopy(config["dataset_reader"])))
         examples = list(made_reader.read(str(data)))
         vocabulary = Vocabulary.from_instances(examples)
@@ -304,7 +305,7 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
         torch.save(model.state_dict(), run / "best.th")
         archive_model(str(run))
         shutil.copy(run / "model.tar.gz", archive)
-        scores = _recorded_scores(model) if name == "coref" else None
+        scores = recorded_scores(model) if name == "coref" else None
         # One at a time, so that no padding is among the outputs.
         outputs = [model.forward_on_instances([example])[0] for example in examples]
         for output, rows in zip(outputs, scores or (), strict=False):
@@ -325,7 +326,7 @@ def _randomize(model: Any) -> None:
             model._antecedent_scorer._module.bias -= 2
 
 
-def _recorded_scores(model: Any) -> list[list[list[float]]]:
+def recorded_scores(model: Any) -> list[list[list[float]]]:
     """Return a list to which a coreference model adds its scores.
 
     They are for each span those of no antecedent and of the spans before it, the nearest first.
@@ -343,7 +344,7 @@ def _recorded_scores(model: Any) -> list[list[list[float]]]:
     return recorded
 
 
-def _parsed(root: Path, name: str, file: str) -> Path:
+def parsed(root: Path, name: str, file: str) -> Path:
     """Return columns of CoNLL-2012 with parses, which AllenNLP's readers need.
 
     The reader of propositions takes a folder.

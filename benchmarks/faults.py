@@ -252,7 +252,31 @@ _EMBEDDERS = [
     ),
 ]
 
+_ENCODERS = _faults(
+    "encoders/matrix_attention.py",
+    ("1 / sqrt(dim)", "1 / dim"),
+    ("(_normalized(rows), _normalized(columns))", "(_normalized(rows), columns)"),
+    ("dot_products(rows @ self.weight, columns)", "dot_products(rows @ self.weight.T, columns)"),
+    ("lengths + _TINY", "lengths"),
+)
 _COMPAT = [
+    *_faults(
+        "compat/allennlp/language_models.py",
+        ("    if value != 1:", "    if False:"),
+        ('renamed("layer_norm")', 'dropped("")'),
+        ("max(1, tokens // _UNROLL_STEPS)", "tokens // _UNROLL_STEPS"),
+        ('_boundary("<S>")', 'dropped("")'),
+        ('if loader.get("shuffle") is False:', "if False:"),
+    ),
+    *_faults(
+        "compat/allennlp/layers.py",
+        ('"use_input_biases": only(False)', '"use_input_biases": kept'),
+        ('        {"combination": "x,y"},\n', ""),
+    ),
+    *_faults(
+        "compat/allennlp/parameter_names.py",
+        ('yield from _attention_names(model, "matrix_attention")', "pass"),
+    ),
     *_faults(
         "compat/allennlp/readers.py",
         ('if isinstance(ours, dict) and ours["type"] == "add_tokens":', "if False:"),
@@ -286,6 +310,7 @@ FAULTS: Sequence[Fault] = (
     *_METRICS,
     *_TASKS,
     *_EMBEDDERS,
+    *_ENCODERS,
     *_COMPAT,
     *_CONFIG,
 )

@@ -19,6 +19,7 @@ MODULES = (
     "elmo_framework.encoders.encoder",
     "elmo_framework.encoders.feedforward",
     "elmo_framework.encoders.lstm",
+    "elmo_framework.encoders.matrix_attention",
     "elmo_framework.encoders.pooler",
     "elmo_framework.metrics.accuracy",
     "elmo_framework.metrics.confusion",

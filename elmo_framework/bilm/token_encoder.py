@@ -72,6 +72,8 @@ class CharCnnTokenEncoder(TokenEncoder):
         num_highway: the number of highway layers.
         projection_dim: the width of a word's vector; with null it is the number of all filters.
         activation: applied after the maximum over a convolution's positions.
+        layer_norm: whether the word's vector is normalized at the end, as some of AllenNLP's
+            language models do; the format of bilm-tf has no place for it.
         max_characters_per_token: how many characters of a word are read, its two marks included;
             the rest is cut off.
     """
@@ -85,6 +87,7 @@ class CharCnnTokenEncoder(TokenEncoder):
         projection_dim: Dim | None = 512,
         activation: CharCnnActivation = "relu",
         max_characters_per_token: Annotated[int, Ge(3), Le(MAX_WIDTH)] = 50,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__()
         widest = max(width for width, _ in filters)
@@ -100,6 +103,7 @@ class CharCnnTokenEncoder(TokenEncoder):
         self.highway = Highway(num_filters, num_highway)
         self.projection = projection(num_filters, projection_dim)
         self.output_dim = projection_dim or num_filters
+        self.norm = nn.LayerNorm(self.output_dim) if layer_norm else None
 
     def forward(
         self, characters: Int[Tensor, "... tokens characters"]
@@ -108,6 +112,8 @@ class CharCnnTokenEncoder(TokenEncoder):
         vectors: Tensor = self.highway(self.char_cnn(words))
         if self.projection is not None:
             vectors = self.projection(vectors)
+        if self.norm is not None:
+            vectors = self.norm(vectors)
         return vectors.view(*characters.shape[:-1], self.output_dim)
 
 

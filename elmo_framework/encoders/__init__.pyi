@@ -8,6 +8,12 @@ from .lstm import GruEncoder as GruEncoder
 from .lstm import GruPooler as GruPooler
 from .lstm import LstmEncoder as LstmEncoder
 from .lstm import LstmPooler as LstmPooler
+from .matrix_attention import BilinearMatrixAttention as BilinearMatrixAttention
+from .matrix_attention import CosineMatrixAttention as CosineMatrixAttention
+from .matrix_attention import DotProductMatrixAttention as DotProductMatrixAttention
+from .matrix_attention import LinearMatrixAttention as LinearMatrixAttention
+from .matrix_attention import MatrixAttention as MatrixAttention
+from .matrix_attention import ScaledDotProductMatrixAttention as ScaledDotProductMatrixAttention
 from .pooler import BagOfEmbeddingsPooler as BagOfEmbeddingsPooler
 from .pooler import CnnPooler as CnnPooler
 from .pooler import MaxPooler as MaxPooler

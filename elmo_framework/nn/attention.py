@@ -1,12 +1,37 @@
-"""Attention between two sequences of vectors, with scores of dot products or trilinear ones."""
+"""Attention between two sequences of vectors, and scores for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from math import sqrt
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+
+Score: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""Scores all pairs of vectors of two sequences: "batch rows columns"."""
+
+TERMS: Mapping[str, tuple[int, int] | None] = {
+    "x": (1, 0),
+    "y": (0, 1),
+    "x*y": None,
+    "y*x": None,
+    "x+y": (1, 1),
+    "y+x": (1, 1),
+    "x-y": (1, -1),
+    "y-x": (-1, 1),
+}
+"""The signs of x and y in each term of `combination_scores`; None for their product."""
+
+
+def dot_products(
+    rows: Float[Tensor, "batch rows dim"], columns: Float[Tensor, "batch columns dim"]
+) -> Float[Tensor, "batch rows columns"]:
+    """Return the product of each row with each column."""
+    return torch.bmm(rows, columns.transpose(1, 2))
 
 
 def soft_alignment(
@@ -14,17 +39,18 @@ def soft_alignment(
     first_mask: Bool[Tensor, "batch tokens"],
     second: Float[Tensor, "batch others dim"],
     second_mask: Bool[Tensor, "batch others"],
+    score: Score = dot_products,
 ) -> tuple[Float[Tensor, "batch tokens dim"], Float[Tensor, "batch others dim"]]:
     """Align two sequences with each other (Chen et al. 2017, equations 11 to 13).
 
-        e_ij = a_i b_j,  a~_i = sum_j softmax_j(e_ij) b_j,  b~_j = sum_i softmax_i(e_ij) a_i
+        e_ij = score(a_i, b_j),  a~_i = sum_j softmax_j(e_ij) b_j,  b~_j = sum_i softmax_i(e_ij) a_i
 
     Padding has weight 0; if the other sequence is empty, the averages are zero.
 
     Returns:
         a~, averages of the second sequence for each vector of the first, and b~, the reverse.
     """
-    scores = torch.bmm(first, second.transpose(1, 2))
+    scores = score(first, second)
     over_second = masked_softmax(scores, second_mask[:, None, :])
     over_first = masked_softmax(scores.transpose(1, 2), first_mask[:, None, :])
     return torch.bmm(over_second, second), torch.bmm(over_first, first)
@@ -34,7 +60,7 @@ def self_alignment(
     inputs: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]
 ) -> Float[Tensor, "batch tokens dim"]:
     """Align a sequence with itself: `softmax(X X^T) X`, the diagonal included."""
-    scores = torch.bmm(inputs, inputs.transpose(1, 2))
+    scores = dot_products(inputs, inputs)
     return torch.bmm(masked_softmax(scores, mask[:, None, :]), inputs)
 
 
@@ -53,31 +79,67 @@ class TrilinearScore(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(3, dim))
-        bound = sqrt(6 / (3 * dim + 1))
-        nn.init.uniform_(self.weight, -bound, bound)
+        self.weight = combination_weight(3, dim)
 
     def forward(
         self, rows: Float[Tensor, "batch rows dim"], columns: Float[Tensor, "batch columns dim"]
     ) -> Float[Tensor, "batch rows columns"]:
-        of_rows, of_columns, of_both = self.weight
-        # One product for all three terms, so that no second tensor of the scores' size is added.
-        left = torch.cat([rows * of_both, (rows @ of_rows)[:, :, None], _ones(rows)], dim=2)
-        right = torch.cat([columns, _ones(columns), (columns @ of_columns)[:, :, None]], dim=2)
-        return left @ right.transpose(1, 2)
+        return combination_scores(rows, columns, self.weight, ("x", "y", "x*y"))
+
+
+def combination_weight(num_terms: int, dim: int) -> nn.Parameter:
+    """Return a random weight for `combination_scores`."""
+    weight = nn.Parameter(torch.empty(num_terms, dim))
+    bound = sqrt(6 / (num_terms * dim + 1))
+    nn.init.uniform_(weight, -bound, bound)
+    return weight
+
+
+def combination_scores(
+    rows: Float[Tensor, "batch rows dim"],
+    columns: Float[Tensor, "batch columns dim"],
+    weight: Float[Tensor, "terms dim"],
+    terms: Sequence[str],
+) -> Float[Tensor, "batch rows columns"]:
+    """Return the sum of w_t t(x_i, y_j) over terms t, for all pairs of vectors x_i and y_j.
+
+    Args:
+        rows: the vectors x.
+        columns: the vectors y.
+        weight: the vectors w.
+        terms: of `TERMS`.
+    """
+    left, right = list[Tensor](), list[Tensor]()
+    single: tuple[list[Tensor], list[Tensor]] = ([], [])
+    for term, own in zip(terms, weight, strict=True):
+        signs = TERMS[term]
+        if signs is None:
+            left.append(rows * own)
+            right.append(columns)
+        for weights, sign in zip(single, signs or (), strict=False):
+            weights += [own if sign > 0 else -own] if sign else []
+    # One product for all terms, so that no second tensor of the scores' size is added.
+    of_rows, of_columns = single
+    if of_rows:
+        left.append((rows @ reduce(torch.add, of_rows))[:, :, None])
+        right.append(_ones(columns))
+    if of_columns:
+        left.append(_ones(rows))
+        right.append((columns @ reduce(torch.add, of_columns))[:, :, None])
+    return torch.cat(left, dim=2) @ torch.cat(right, dim=2).transpose(1, 2)
 
 
 class BiAttention(nn.Module):
     """Attention from a passage to a question and back (Seo et al. 2017, section 2.4).
 
-    With scores s_ij of passage words p_i and question words q_j:
+    With scores s_ij of passage words p_i and question words q_j, trilinear by default:
     a_i = sum_j softmax_j(s_ij) q_j;  m = sum_i softmax_i(max_j s_ij) p_i;
     y_i = [p_i; a_i; p_i * a_i; p_i * m].
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, score: nn.Module | None = None) -> None:
         super().__init__()
-        self.score = TrilinearScore(dim)
+        self.score = TrilinearScore(dim) if score is None else score
         self.output_dim = 4 * dim
 
     def forward(

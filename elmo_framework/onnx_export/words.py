@@ -268,7 +268,7 @@ def _normalized(layers: BiLmLayers, layer: Value) -> Value:
 
 def _bilm_layers(words: Words, bilm: BiLm) -> BiLmLayers:
     encoder, context, graph = bilm.token_encoder, bilm.context_layers, words.graph
-    if not isinstance(encoder, CharCnnTokenEncoder):
+    if not isinstance(encoder, CharCnnTokenEncoder) or encoder.norm is not None:
         raise unsupported(encoder)
     if not isinstance(context, ElmoLstmContextLayers):
         raise unsupported(context)

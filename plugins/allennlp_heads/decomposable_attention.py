@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Annotated, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from elmo_framework.config import Injected, Lazy
+from elmo_framework.config import Default, Injected, Lazy
 from elmo_framework.data import LabeledBatch, Vocabularies
 from elmo_framework.embedders import TextEmbedder
-from elmo_framework.encoders import Encoder, FeedForwardOptions
+from elmo_framework.encoders import Encoder, FeedForwardOptions, MatrixAttention
 from elmo_framework.model import Classifier, Head
 from elmo_framework.nn import masked_softmax, masked_sum
 from elmo_framework.tasks.entailment import EntailmentTask
@@ -22,7 +22,8 @@ from elmo_framework.tasks.entailment import EntailmentTask
 class DecomposableAttention(Classifier):
     """Aligns the words of two sentences, compares the aligned words and adds the comparisons.
 
-        e_ij = f(a_i) f(b_j),  b~_i = sum_j softmax_j(e_ij) b_j,  a~_j = sum_i softmax_i(e_ij) a_i
+        e_ij = score(f(a_i), f(b_j))
+        b~_i = sum_j softmax_j(e_ij) b_j,  a~_j = sum_i softmax_i(e_ij) a_i
         v = [sum_i g([a_i; b~_i]); sum_j g([b_j; a~_j])],  logits = W h(v) + c
 
     where f, g and h are feed-forward networks (Parikh et al. 2016, equations 1 to 6).
@@ -33,6 +34,7 @@ class DecomposableAttention(Classifier):
         compare_feedforward: compares a word with those aligned to it; g above.
         aggregate_feedforward: the layers before the scores of the labels; h above. The layer of
             the labels is added.
+        matrix_attention: scores the words of one sentence with those of the other; score above.
         premise_encoder: encoder of the premise, before alignment.
         hypothesis_encoder: encoder of the hypothesis; by default, that of the premise.
     """
@@ -46,6 +48,7 @@ class DecomposableAttention(Classifier):
         compare_feedforward: FeedForwardOptions,
         aggregate_feedforward: FeedForwardOptions,
         vocabularies: Injected[Vocabularies],
+        matrix_attention: Annotated[Lazy[MatrixAttention], Default("dot_product")],
         premise_encoder: Lazy[Encoder] | None = None,
         hypothesis_encoder: Lazy[Encoder] | None = None,
     ) -> None:
@@ -65,6 +68,7 @@ class DecomposableAttention(Classifier):
                 "set the encoders so that both are equal"
             )
         self.attend_feedforward = attend_feedforward.build(input_dim=dim, key="attend_feedforward")
+        self.matrix_attention = matrix_attention.build(dim=self.attend_feedforward.output_dim)
         self.compare_feedforward = compare_feedforward.build(
             input_dim=2 * dim, key="compare_feedforward"
         )
@@ -86,7 +90,7 @@ class DecomposableAttention(Classifier):
         premise, hypothesis = words.chunk(2)
         of_premise, of_hypothesis = mask.chunk(2)
         first, second = self.attend_feedforward(words).chunk(2)
-        scores = first @ second.transpose(1, 2)  # batch premise hypothesis
+        scores = self.matrix_attention(first, second)  # batch premise hypothesis
         aligned = torch.cat(
             [
                 masked_softmax(scores, of_hypothesis[:, None]) @ hypothesis,

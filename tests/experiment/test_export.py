@@ -169,7 +169,8 @@ def test_parts_that_bilm_tf_does_not_know_are_written_as_our_files(
     assert [path.name for path in written] == ["bilm.json", "weights.safetensors"]
     assert caplog.messages == [
         f"{tmp_path / 'bilm'}: written as bilm.json, for elmo_framework alone: bilm-tf's files "
-        "hold 'char_cnn' with 'elmo_lstm', and this biLM has 'average_character' with 'gru_cells'"
+        "hold 'char_cnn' (no layer_norm) with 'elmo_lstm', and this biLM has 'average_character' "
+        "with 'gru_cells'"
     ]
     weights = load_file(written[1])
     assert {tensor.dtype for tensor in weights.values()} == {torch.float16}

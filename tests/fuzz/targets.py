@@ -28,7 +28,7 @@ from tests.experiment.studies import study, tagger
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
 from tests.fuzz.samples import SAMPLES
 from tests.numpy_bilm import NumpyBiLm
-from tests.unit.compat.configs import CONFIGS
+from tests.unit.compat.configs import ALL_CONFIGS
 
 _LONGEST_MESSAGE = 4000
 _LEFT_VALID = 10
@@ -141,7 +141,7 @@ class OldConfigs(Target):
 
     def prepare(self) -> None:
         """Take the configs of the tests; data is found by absolute paths."""
-        self._configs = [*CONFIGS.values()]
+        self._configs = [*ALL_CONFIGS.values()]
 
     def mutate(self, chance: Random) -> _Use:
         """Mutate values, and sometimes rename a key: an accepted config has none of that name."""

@@ -68,7 +68,7 @@ def export_files(
         words, context = (bilm.description[part]["type"] for part in _PARTS)
         _LOG.warning(
             "%s: written as bilm.json, for elmo_framework alone: bilm-tf's files hold 'char_cnn' "
-            "with 'elmo_lstm', and this biLM has %r with %r",
+            "(no layer_norm) with 'elmo_lstm', and this biLM has %r with %r",
             *(source, words, context),
         )
     # Whole before the biLM is written, so that no half of an export is left.

@@ -36,9 +36,9 @@ _LSTM_BIAS = "LSTMCell/B"
 
 def has_bilm_tf_parts(bilm: BiLm) -> bool:
     """Return whether the format of bilm-tf can represent a biLM."""
-    return isinstance(bilm.token_encoder, CharCnnTokenEncoder) and isinstance(
-        bilm.context_layers, ElmoLstmContextLayers
-    )
+    encoder = bilm.token_encoder
+    is_plain = isinstance(encoder, CharCnnTokenEncoder) and encoder.norm is None
+    return is_plain and isinstance(bilm.context_layers, ElmoLstmContextLayers)
 
 
 def write_bilm_tf(

@@ -264,17 +264,31 @@ _BASIC = ("type", "token_embedders", "embedder_to_indexer_map", "allow_unmatched
 
 
 def text_field_embedder(here: Place, value: Any) -> dict[str, Any]:
-    """Translate a TextFieldEmbedder in any of its three forms.
+    """Translate a TextFieldEmbedder in any of its three forms."""
+    blocks = token_blocks(here, value)
+    if blocks is None:
+        return {}
+    place, inner = blocks
+    readers = indexer_names(
+        here.at("embedder_to_indexer_map"), value.get("embedder_to_indexer_map")
+    )
+    # AllenNLP concatenates in alphabetical order.
+    ours = {name: _embedder(place.at(name), inner[name], readers) for name in sorted(inner)}
+    return {"token_embedders": {name: each for name, each in ours.items() if each is not None}}
 
-    The embedders are in `token_embedders`; or, before AllenNLP 0.9, directly in the block.
+
+def token_blocks(here: Place, value: Any) -> tuple[Place, dict[str, Any]] | None:
+    """Return the token embedders of a TextFieldEmbedder, and their place; None where it has none.
+
+    They are in `token_embedders`; or, before AllenNLP 0.9, directly in the block.
     """
     if not isinstance(value, dict):
         here.problem(f"expected an object, not {shown(value)}")
-        return {}
+        return None
     kind = value.get("type", "basic")
     if kind != "basic":
         here.at("type").missing(f"AllenNLP's TextFieldEmbedder {shown(kind)} has no counterpart")
-        return {}
+        return None
     has_key = "token_embedders" in value
     inner = (
         value["token_embedders"]
@@ -287,16 +301,13 @@ def text_field_embedder(here: Place, value: Any) -> dict[str, Any]:
         here.at(key).problem(f"not a key of AllenNLP's TextFieldEmbedder; {allowed(key, _BASIC)}")
     if not isinstance(inner, dict) or not inner:
         place.problem(f"expected an object of token embedders, not {shown(inner)}")
-        return {}
-    readers = _readers(here.at("embedder_to_indexer_map"), value.get("embedder_to_indexer_map"))
+        return None
     if "allow_unmatched_keys" in value:
         here.at("allow_unmatched_keys").note("dropped", "each embedder knows what it reads")
-    # AllenNLP concatenates in alphabetical order.
-    ours = {name: _embedder(place.at(name), inner[name], readers) for name in sorted(inner)}
-    return {"token_embedders": {name: each for name, each in ours.items() if each is not None}}
+    return place, inner
 
 
-def _readers(here: Place, value: Any) -> dict[str, str]:
+def indexer_names(here: Place, value: Any) -> dict[str, str]:
     """Return the indexer of each embedder that is mapped to one."""
     if value is None:
         return {}

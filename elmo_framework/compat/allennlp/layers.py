@@ -12,6 +12,7 @@ from elmo_framework.compat.allennlp.rules import (
     block,
     component,
     dropped,
+    into,
     kept,
     only,
     unsupported,
@@ -100,30 +101,37 @@ def pooler(here: Place, value: Any) -> Any:
     return component(here, value, SEQ2VEC, "Seq2VecEncoder")
 
 
-_WIDTH = dropped("it follows from the encoder")
-_WIDTHS = {"tensor_1_dim": _WIDTH, "tensor_2_dim": _WIDTH}
+MATRIX_ATTENTIONS: dict[str, Member] = {
+    "dot_product": Member("dot_product"),
+    "scaled_dot_product": Member("scaled_dot_product"),
+    "cosine": Member("cosine"),
+    "bilinear": Member(
+        "bilinear",
+        {
+            "matrix_1_dim": kept,
+            "matrix_2_dim": kept,
+            "activation": only("linear"),
+            "use_input_biases": only(False),
+            "label_dim": only(1),
+        },
+    ),
+    "linear": Member(
+        "linear",
+        {
+            "tensor_1_dim": kept,
+            "tensor_2_dim": kept,
+            "combination": kept,
+            "activation": only("linear"),
+        },
+        {"combination": "x,y"},
+    ),
+}
 
 
-def attention(name: str, combination: str | None = None) -> Any:
-    """Return a rule for a model that has one attention here.
-
-    Args:
-        name: of the only MatrixAttention that has a counterpart.
-        combination: of a linear one.
-    """
-    rules = {} if combination is None else {**_WIDTHS, "combination": only(combination)}
-    if combination is not None:
-        rules["activation"] = only("linear")
-
-    def rule(here: Place, value: Any) -> Mapping[str, Any]:
-        translated = component(here, value, {name: Member(name, rules)}, "MatrixAttention")
-        is_incomplete = isinstance(value, dict) and "combination" not in value
-        if translated is not None and combination is not None and is_incomplete:
-            here.problem(f"combination has no counterpart here; only {combination!r} has")
-        here.note("dropped", f"the model has this attention: {name}")
-        return {}
-
-    return rule
+def attention(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate a MatrixAttention; before AllenNLP 1.0 it is a `similarity_function`."""
+    ours = component(here, value, MATRIX_ATTENTIONS, "MatrixAttention")
+    return into("matrix_attention", lambda _, each: each)(here, ours)
 
 
 def output_logit(here: Place, value: Any) -> Mapping[str, Any]:

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import ELMO, elmo, text_field_embedder
+from elmo_framework.compat.allennlp.language_models import (
+    LANGUAGE_MODELS,
+    require_both_directions,
+)
 from elmo_framework.compat.allennlp.layers import (
     WITH_WEIGHTS,
     WITHOUT_SPANS,
@@ -86,6 +90,7 @@ _SRL = Member(
     ),
 )
 MODELS: dict[str, Member] = {
+    **LANGUAGE_MODELS,
     "crf_tagger": Member(
         "crf_tagger",
         {
@@ -111,8 +116,8 @@ MODELS: dict[str, Member] = {
         {
             **MODEL_RULES,
             "encoder": into("encoder", encoder),
-            "matrix_attention": attention("dot_product"),
-            "similarity_function": attention("dot_product"),
+            "matrix_attention": attention,
+            "similarity_function": attention,
             "projection_feedforward": into("projection_feedforward", feedforward),
             "inference_encoder": into("inference_encoder", encoder),
             "output_feedforward": into("output_feedforward", feedforward),
@@ -128,8 +133,8 @@ MODELS: dict[str, Member] = {
             **MODEL_RULES,
             "num_highway_layers": kept,
             "phrase_layer": into("encoder", encoder),
-            "matrix_attention": attention("linear", "x,y,x*y"),
-            "similarity_function": attention("linear", "x,y,x*y"),
+            "matrix_attention": attention,
+            "similarity_function": attention,
             "modeling_layer": into("modeling_layer", encoder),
             "span_end_encoder": into("span_end_encoder", encoder),
             "dropout": kept,
@@ -219,6 +224,7 @@ def model(here: Place, value: Any) -> Any:
         text += "given" if is_constrained else "missing"
         here.at("constrain_transitions").note("added", text)
         ours["constrain_transitions"] = is_constrained
+    require_both_directions(here, value)
     if ours["type"] == "bcn":
         _add_elmo(here, value, ours)
     return ours

@@ -257,20 +257,31 @@ def _special(model: Mapping[str, Any], kind: str, has_input_elmo: bool) -> Itera
     yield from ADDED_NAMES.get(kind, _no_parameters)(model)
     if kind == "bidaf":
         yield from _of_bidaf(model)
+    if kind in ("esim", "decomposable_attention"):
+        yield from _attention_names(model, "matrix_attention")
     if kind == "bcn":
         yield from _of_bcn(model, int(has_input_elmo))
 
 
 def _of_bidaf(model: Mapping[str, Any]) -> Iterator[Pair]:
-    # Before AllenNLP 1.0 the attention had a similarity function.
-    for place in ("_matrix_attention", "_matrix_attention._similarity_function"):
-        yield f"{place}._weight_vector", "attention.score.weight"
-        yield f"{place}._bias", ""
+    yield from _attention_names(model, "attention.score")
     for layer in range(_count(model, "num_highway_layers", 2)):
         for name, _ in _LINEAR:
             theirs = f"_highway_layer._module._layers.{layer}.{name}"
             yield theirs, f"highway.layers.{layer}.carry.{name}"
             yield theirs, f"highway.layers.{layer}.transform.{name}"
+
+
+def _attention_names(model: Mapping[str, Any], ours: str) -> Iterator[Pair]:
+    """Yield the names of a matrix attention, whose bias no softmax sees."""
+    values = model.get("matrix_attention")
+    names = {"linear": "_weight_vector", "bilinear": "_weight_matrix"}
+    name = names.get(values.get("type", "")) if isinstance(values, dict) else None
+    # Before AllenNLP 1.0 the attention had a similarity function.
+    for place in ("_matrix_attention", "_matrix_attention._similarity_function"):
+        if name is not None:
+            yield f"{place}.{name}", f"{ours}.weight"
+            yield f"{place}._bias", ""
 
 
 def _of_bcn(model: Mapping[str, Any], index: int) -> Iterator[Pair]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import token_indexers
+from elmo_framework.compat.allennlp.language_models import text_reader
 from elmo_framework.compat.allennlp.rules import (
     ONE_LABEL_NAMESPACE,
     Member,
@@ -205,6 +206,7 @@ READERS: dict[str, Member] = {
             "wordpiece_modeling_tokenizer": unsupported(),
         },
     ),
+    "simple_language_modeling": text_reader(_tokenizer, _COMMON),
     "text_classification_json": Member(
         "text_classification_json",
         {

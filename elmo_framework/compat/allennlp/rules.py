@@ -220,9 +220,7 @@ class Member:
 
 _ADVICE = {
     "cnn-highway": "use 'cnn', which leaves padding out",
-    "language_model": "pretrain with the model 'bilm': docs/pretraining.md",
     "ptb_trees": "it needs a plugin; pip install ./plugins/allennlp_heads",
-    "simple_language_modeling": "prepare text with elmo prepare: docs/preparing_text.md",
     "semantic_role_labeler_bert": "use 'srl' with pretrained_transformer_mismatched",
     "srl_bert": "use 'srl' with pretrained_transformer_mismatched",
     "pretrained_transformer": "use pretrained_transformer_mismatched, with words",

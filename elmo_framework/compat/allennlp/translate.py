@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from elmo_framework.compat.allennlp.batches import data_loader, iterator
+from elmo_framework.compat.allennlp.language_models import BILM, added_words, windows
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
 from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions
 from elmo_framework.compat.allennlp.parameter_names import names, rules, translated
@@ -89,7 +90,10 @@ def _translated(context: Context) -> dict[str, Any]:
     ours = block(top, ordered, _TOP, "experiment")
     if context.missing or context.problems:
         return ours
-    _name_parameters(top, ours)
+    if ours["model"]["type"] == BILM:
+        _read_windows(top, ours)
+    else:
+        _name_parameters(top, ours)
     _add_defaults(top, ours)
     order = [key for key in _ORDER if key in ours]
     return {key: ours[key] for key in [*order, *(ours.keys() - {*order})] if ours[key] is not None}
@@ -101,6 +105,15 @@ def _reader(context: Context) -> Mapping[str, Any]:
     while isinstance(values, dict) and isinstance(values.get("base_reader"), dict):
         values = values["base_reader"]
     return values if isinstance(values, dict) else {}
+
+
+def _read_windows(top: Place, ours: dict[str, Any]) -> None:
+    """Give a language model its loaders; refuse expressions, as its parameters have other names."""
+    for key in ("data_loader", "validation_data_loader"):
+        if isinstance(ours.get(key), dict):
+            ours[key] = windows(top.context, key, ours[key])
+    for place, _ in frozen_expressions(top.context):
+        place.problem("has no counterpart in a biLM here")
 
 
 def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
@@ -165,7 +178,7 @@ _VOCABULARY: Rules = {
     "pretrained_files": unsupported("words are counted in the data"),
     "only_include_pretrained_words": only(False),
     "min_pretrained_embeddings": unsupported(),
-    "tokens_to_add": unsupported(),
+    "tokens_to_add": added_words,
 }
 
 

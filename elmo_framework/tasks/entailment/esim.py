@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Annotated, final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import DropoutRate, Injected, Lazy
+from elmo_framework.config.types import Default, DropoutRate, Injected, Lazy
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import (
@@ -19,6 +19,7 @@ from elmo_framework.embedders.text_embedder import (
 )
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.feedforward import FeedForwardOptions
+from elmo_framework.encoders.matrix_attention import MatrixAttention
 from elmo_framework.model.classifier import Classifier, TargetHead
 from elmo_framework.model.head import Head
 from elmo_framework.model.regression import RegressionHead
@@ -31,7 +32,7 @@ from elmo_framework.tasks.entailment.task import EntailmentTask, PairRegressionT
 class ComparedPair(TargetHead):
     """Aligns two sentences, compares them and pools the comparison (Chen et al. 2017).
 
-        a = encode(premise),  b = encode(hypothesis),  e_ij = a_i b_j
+        a = encode(premise),  b = encode(hypothesis),  e_ij = score(a_i, b_j)
         a~_i = sum_j softmax_j(e_ij) b_j,  m_i = infer(f([a; a~; a - a~; a * a~]))
         logits = W g([mean m_a; max m_a; mean m_b; max m_b]) + c
 
@@ -43,6 +44,7 @@ class ComparedPair(TargetHead):
         projection_feedforward: reduces the dimension of the comparison; f above.
         inference_encoder: encoder of each sentence's comparison with the other; infer above.
         output_feedforward: the layers before the scores; g above.
+        matrix_attention: scores the words of one sentence with those of the other; score above.
         output_embedder: vectors appended to the output of the encoder, before alignment: ELMo at
             the output.
         dropout: variational dropout rate (the same dimensions at each word) before each encoder,
@@ -58,6 +60,7 @@ class ComparedPair(TargetHead):
         inference_encoder: Lazy[Encoder],
         output_feedforward: FeedForwardOptions,
         vocabularies: Injected[Vocabularies],
+        matrix_attention: Annotated[Lazy[MatrixAttention], Default("dot_product")],
         output_embedder: TokenEmbedder | None = None,
         dropout: DropoutRate = 0.5,
         attention_dropout: DropoutRate = 0.0,
@@ -66,6 +69,7 @@ class ComparedPair(TargetHead):
         self.embedder, self.output_embedder = embedder, output_embedder
         self.encoder = encoder.build(input_dim=embedder.output_dim)
         encoded_dim = joined_dim(self.encoder.output_dim, output_embedder)
+        self.matrix_attention = matrix_attention.build(dim=encoded_dim)
         self.projection_feedforward = projection_feedforward.build(
             input_dim=4 * encoded_dim, key="projection_feedforward"
         )
@@ -87,7 +91,8 @@ class ComparedPair(TargetHead):
         encoded = concatenate(self.encoder(embedded, text.mask), self.output_embedder, text)
         # Packed, as this is the largest product and up to half of its positions are padding.
         packing = Packing.of(text.mask)
-        words = packing.pack(encoded), packing.pack(_aligned(encoded, text.mask))
+        aligned = _aligned(encoded, text.mask, self.matrix_attention)
+        words = packing.pack(encoded), packing.pack(aligned)
         projected = self.projection_feedforward(self.attention_dropout(_compared(*words)))
         inferred = self.inference_encoder(
             self.variational_dropout(packing.unpack(projected)), text.mask
@@ -116,11 +121,13 @@ class EsimRegression(ComparedPair, RegressionHead):
 
 
 def _aligned(
-    encoded: Float[Tensor, "sentences tokens dim"], mask: Bool[Tensor, "sentences tokens"]
+    encoded: Float[Tensor, "sentences tokens dim"],
+    mask: Bool[Tensor, "sentences tokens"],
+    score: MatrixAttention,
 ) -> Float[Tensor, "sentences tokens dim"]:
     """Return for each word the aligned vector of the other sentence of its pair."""
     (premise, hypothesis), (premise_mask, hypothesis_mask) = encoded.chunk(2), mask.chunk(2)
-    return torch.cat(soft_alignment(premise, premise_mask, hypothesis, hypothesis_mask))
+    return torch.cat(soft_alignment(premise, premise_mask, hypothesis, hypothesis_mask, score))
 
 
 def _compared(

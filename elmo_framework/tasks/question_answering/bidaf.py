@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Annotated, final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from elmo_framework.config.types import Count, Dim, DropoutRate, Lazy, NumLayersOrZero
+from elmo_framework.config.types import Count, Default, Dim, DropoutRate, Lazy, NumLayersOrZero
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
 from elmo_framework.encoders.encoder import Encoder
+from elmo_framework.encoders.matrix_attention import MatrixAttention
 from elmo_framework.model.head import Head
 from elmo_framework.nn.attention import BiAttention, TrilinearSelfAttention, masked_softmax
 from elmo_framework.nn.highway import Highway
 from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, Pointers
 from elmo_framework.tasks.question_answering.no_answer import NoAnswerScore
+
+_TRILINEAR = {"type": "linear", "combination": "x,y,x*y"}
 
 
 @final
@@ -34,6 +37,7 @@ class Bidaf(AnswerHead):
         encoder: encoder of passage and question, each separately.
         modeling_layer: encoder of the passage after attention.
         span_end_encoder: encoder of the passage and the expected start of the answer.
+        matrix_attention: scores the words of the passage with those of the question.
         num_highway_layers: number of highway layers between the embedder and the encoder.
         dropout: dropout rate after each encoder and before the two linear layers that score the
             words.
@@ -45,6 +49,7 @@ class Bidaf(AnswerHead):
         encoder: Lazy[Encoder],
         modeling_layer: Lazy[Encoder],
         span_end_encoder: Lazy[Encoder],
+        matrix_attention: Annotated[Lazy[MatrixAttention], Default(_TRILINEAR)],
         num_highway_layers: NumLayersOrZero = 2,
         output_embedder: TokenEmbedder | None = None,
         dropout: DropoutRate = 0.2,
@@ -55,7 +60,9 @@ class Bidaf(AnswerHead):
         self.dropout = nn.Dropout(dropout)
         self.highway = Highway(embedder.output_dim, num_highway_layers)
         self.encoder = encoder.build(input_dim=embedder.output_dim)
-        self.attention = BiAttention(joined_dim(self.encoder.output_dim, output_embedder))
+        encoded_dim = joined_dim(self.encoder.output_dim, output_embedder)
+        score = matrix_attention.build(dim=encoded_dim)
+        self.attention = BiAttention(encoded_dim, score)
         attended_dim = self.attention.output_dim
         self.modeling_layer = modeling_layer.build(input_dim=attended_dim)
         modeled_dim = self.modeling_layer.output_dim

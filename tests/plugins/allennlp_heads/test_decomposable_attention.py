@@ -224,8 +224,11 @@ def test_each_parameter_has_a_name_in_allennlp() -> None:
     }
 
 
-def test_attention_without_counterpart_is_refused() -> None:
-    problem = _problem(_with({"similarity_function": {"type": "cosine"}}))
+def test_matrix_attention_scores_the_pairs() -> None:
+    weight = {"type": "bilinear", "matrix_1_dim": 7, "matrix_2_dim": 7}
+    model = _model(_ours(_with({"similarity_function": weight}))["model"])
+    assert model.matrix_attention.weight.shape == (7, 7)
+    problem = _problem(_with({"similarity_function": {"type": "multi_headed"}}))
     assert problem.path == "model.similarity_function.type"
 
 

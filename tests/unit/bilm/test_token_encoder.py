@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.files.weights_hdf5 import has_bilm_tf_parts
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder, TokenEncoder
 from elmo_framework.config.parse import parse
 from elmo_framework.config.resolve import filled
@@ -38,7 +39,17 @@ def test_defaults_are_the_published_encoder() -> None:
         "projection_dim": 512,
         "activation": "relu",
         "max_characters_per_token": 50,
+        "layer_norm": False,
     }
+
+
+def test_normalized_vectors_are_not_those_of_bilm_tf() -> None:
+    raw = {"type": "char_cnn", "filters": [[1, 3]], "projection_dim": 4, "layer_norm": True}
+    context = {"type": "elmo_lstm", "cell_size": 4, "projection_dim": None}
+    bilm = parse(BiLm, {"token_encoder": raw, "context_layers": context}, source="test").build()
+    vectors = bilm.token_encoder(ids(bilm, WORDS))
+    assert vectors.mean(dim=1).abs().max() < 1e-6
+    assert not has_bilm_tf_parts(bilm)
 
 
 def test_without_a_projection_a_word_is_as_wide_as_all_filters() -> None:

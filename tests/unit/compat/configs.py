@@ -239,10 +239,73 @@ CONFIGS: dict[str, dict[str, Any]] = {
     ),
 }
 
+LANGUAGE_MODEL: dict[str, Any] = {
+    "dataset_reader": {
+        "type": "sharded",
+        "base_reader": {
+            "type": "simple_language_modeling",
+            "tokenizer": {"type": "just_spaces"},
+            "token_indexers": {
+                "tokens": {"type": "single_id"},
+                "token_characters": {"type": "elmo_characters"},
+            },
+            "max_sequence_length": 400,
+            "start_tokens": ["<S>"],
+            "end_tokens": ["</S>"],
+        },
+    },
+    "train_data_path": str(FIXTURES / "lm/train.txt"),
+    "validation_data_path": str(FIXTURES / "lm/valid.txt"),
+    "vocabulary": {"tokens_to_add": {"tokens": ["<S>", "</S>"], "token_characters": ["<>/S"]}},
+    "model": {
+        "type": "language_model",
+        "bidirectional": True,
+        "num_samples": 5,
+        "sparse_embeddings": True,
+        "dropout": 0.1,
+        "text_field_embedder": {
+            "token_embedders": {
+                "tokens": {"type": "empty"},
+                "token_characters": {
+                    "type": "character_encoding",
+                    "embedding": {"num_embeddings": 262, "embedding_dim": 4},
+                    "encoder": {
+                        "type": "cnn-highway",
+                        "activation": "relu",
+                        "embedding_dim": 4,
+                        "filters": [[1, 3], [2, 5]],
+                        "num_highway": 1,
+                        "projection_dim": 16,
+                        "projection_location": "after_highway",
+                        "do_layer_norm": True,
+                    },
+                },
+            }
+        },
+        "contextualizer": {
+            "type": "bidirectional_language_model_transformer",
+            "input_dim": 16,
+            "hidden_dim": 24,
+            "num_layers": 2,
+            "dropout": 0.1,
+            "input_dropout": 0.1,
+        },
+    },
+    "data_loader": {"batch_sampler": {"type": "bucket", "batch_size": 3}},
+    "trainer": {
+        "optimizer": {"type": "dense_sparse_adam"},
+        "learning_rate_scheduler": {"type": "noam", "model_size": 16, "warmup_steps": 10},
+        "grad_norm": 10.0,
+        "num_epochs": 1,
+        "cuda_device": -1,
+    },
+}
+ALL_CONFIGS = {**CONFIGS, "language_model": LANGUAGE_MODEL}
+
 
 def config(name: str, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a config, with values changed by their dotted keys."""
-    changed = deepcopy(CONFIGS[name])
+    changed = deepcopy(ALL_CONFIGS[name])
     for path, value in (changes or {}).items():
         *parents, last = path.split(".")
         node = changed

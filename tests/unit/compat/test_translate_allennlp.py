@@ -36,6 +36,14 @@ def problems(name: str, changes: dict[str, Any]) -> list[Problem]:
     return list(caught.value.problems)
 
 
+def named_parameters(raw: dict[str, Any]) -> set[str]:
+    """Return the names of the parameters of a model, whose config has no problems."""
+    components.load()
+    experiment, *_ = check_config(Config(raw, "old.jsonnet", "")).unwrap()
+    model = _on_meta(experiment.arguments["model"], AssumedVocabularies())
+    return {name for name, _ in model.named_parameters()}
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_translated_config_has_no_problems(name: str) -> None:
     components.load()
@@ -44,12 +52,8 @@ def test_translated_config_has_no_problems(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_each_parameter_has_a_name_in_allennlp(name: str) -> None:
-    components.load()
     raw = ours(name)
-    result = check_config(Config(raw, "old.jsonnet", ""))
-    model = _on_meta(result.unwrap()[0].arguments["model"], AssumedVocabularies())
-    named = {ours for _, ours in names(raw["model"]) if ours}
-    assert named == {name for name, _ in model.named_parameters()}
+    assert named_parameters(raw) == {own for _, own in names(raw["model"]) if own}
 
 
 def test_config_of_ours_is_left_alone() -> None:
@@ -471,6 +475,43 @@ def test_names_before_version_1_are_translated() -> None:
     assert rule[0] == r"^attention\.score\.weight$"
 
 
+_BILINEAR = {"type": "bilinear", "matrix_1_dim": 10, "matrix_2_dim": 10}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "expected"),
+    [
+        ("cosine", {"type": "cosine"}),
+        ({"type": "dot_product"}, {"type": "dot_product"}),
+        ({**_BILINEAR, "label_dim": 1}, _BILINEAR),
+        (
+            {"type": "linear", "tensor_1_dim": 10, "tensor_2_dim": 10},
+            {"type": "linear", "combination": "x,y", "tensor_1_dim": 10, "tensor_2_dim": 10},
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["bidaf", "esim"])
+def test_matrix_attentions_are_translated(name: str, theirs: Any, expected: Any) -> None:
+    changes = {"model.matrix_attention": theirs, "model.similarity_function": None}
+    raw = ours(name, changes)
+    assert raw["model"]["matrix_attention"] == expected
+    assert named_parameters(raw) == {own for _, own in names(raw["model"]) if own}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"use_input_biases": True},
+        {"label_dim": 2},
+        {"activation": "tanh"},
+        {"type": "legacy"},
+    ],
+)
+def test_other_matrix_attentions_are_refused(changes: Any) -> None:
+    listed = problems("bidaf", {"model.matrix_attention": {**_BILINEAR, **changes}})
+    assert listed[0].path == f"model.matrix_attention.{next(iter(changes))}"
+
+
 def test_two_keys_may_fill_one_block_but_not_one_value() -> None:
     trainer = {"num_serialized_models_to_keep": 3, "model_save_interval": 60, "cuda_device": -1}
     assert ours("esim", {"trainer": trainer})["trainer"]["checkpointer"] == {
@@ -677,8 +718,7 @@ def test_entities_of_ontonotes_have_a_reader() -> None:
 @pytest.mark.parametrize(
     ("changes", "advice"),
     [
-        ({"model.type": "language_model"}, "docs/pretraining.md"),
-        ({"dataset_reader.type": "simple_language_modeling"}, "docs/preparing_text.md"),
+        ({"model.type": "srl_bert"}, "use 'srl' with pretrained_transformer_mismatched"),
         ({"dataset_reader.token_indexers.elmo.type": "pretrained_transformer"}, "_mismatched"),
     ],
 )

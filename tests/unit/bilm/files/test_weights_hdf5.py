@@ -165,6 +165,7 @@ def test_missing_options_have_the_defaults_of_bilm_tf(tmp_path: Path) -> None:
             "projection_dim": 4,
             "activation": "relu",
             "max_characters_per_token": 12,
+            "layer_norm": False,
         },
         "context_layers": {
             "type": "elmo_lstm",
