@@ -270,7 +270,9 @@ def added_words(here: Place, value: Any) -> Mapping[str, Any]:
     is_language_model = here.context.value("model", "contextualizer") is not None
     if not (is_known and is_language_model):
         return unsupported("words are counted in the data")(here, value)
-    here.note("dropped", "the boundaries of sentences are in each vocabulary of a biLM")
+    for name in value:
+        text = "the boundaries of sentences are in each vocabulary of a biLM"
+        here.at(name).note("dropped", text)
     return {}
 
 
@@ -286,7 +288,9 @@ def windows(context: Context, key: str, loader: Mapping[str, Any]) -> dict[str, 
     if isinstance(tokens, int):
         fitting = max(1, tokens // _UNROLL_STEPS)
         rows = min(rows, fitting) if isinstance(rows, int) else fitting
-    text = f"{rows} rows of {_UNROLL_STEPS} words (unroll_steps) in place of sentences"
+    limits = {"sentences": loader.get("batch_size"), "words": tokens}
+    before = " and ".join(f"{limit} {unit}" for unit, limit in limits.items() if limit is not None)
+    text = f"{rows} rows of {_UNROLL_STEPS} words (unroll_steps) in place of {before}"
     here = Place(context).at(key)
     here.note("differs", text)
     if loader.get("shuffle") is False:

@@ -239,6 +239,8 @@ def _add_elmo(here: Place, value: dict[str, Any], ours: dict[str, Any]) -> None:
     for key, flag in zip(_ELMO_FLAGS, flags, strict=True):
         if not isinstance(flag, bool):
             here.at(key).problem(f"expected true or false, not {shown(flag)}")
+        elif value.get(key) is False:
+            here.at(key).note("dropped", "false is the default")
     if (value.get("elmo") is not None) is not any(flags):
         here.problem(f"the block elmo needs {' or '.join(_ELMO_FLAGS)}, and these need it")
     elif any(flags):

@@ -85,6 +85,11 @@ def tokenizer(here: Place, value: Any) -> Any:
     return {"type": "add_tokens", "tokenizer": inner, **added}
 
 
+def _word_splitter(here: Place, value: Any) -> Mapping[str, Any]:
+    here.note("becomes", "the tokenizer")
+    return {"splitter": component(here, value, TOKENIZERS, "WordSplitter")}
+
+
 def _splitter(here: Place, value: Any) -> Any:
     """Translate a Tokenizer; before AllenNLP 1.0 the type `word` has a `word_splitter`."""
     is_word = isinstance(value, dict) and value.get("type", "word") == "word"
@@ -93,9 +98,7 @@ def _splitter(here: Place, value: Any) -> Any:
     values = {} if value == "word" else {key: each for key, each in value.items() if key != "type"}
     rules: Rules = {
         **_ADDED,
-        "word_splitter": lambda place, each: {
-            "splitter": component(place, each, TOKENIZERS, "WordSplitter")
-        },
+        "word_splitter": _word_splitter,
         "word_filter": only("pass_through", {"type": "pass_through"}),
         "word_stemmer": only("pass_through", {"type": "pass_through"}),
     }

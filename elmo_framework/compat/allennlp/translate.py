@@ -90,7 +90,8 @@ def _translated(context: Context) -> dict[str, Any]:
     ours = block(top, ordered, _TOP, "experiment")
     if context.missing or context.problems:
         return ours
-    if ours["model"]["type"] == BILM:
+    own = ours.get("model")
+    if isinstance(own, dict) and own.get("type") == BILM:
         _read_windows(top, ours)
     else:
         _name_parameters(top, ours)
