@@ -95,6 +95,21 @@ _NN = [
     ),
     *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
     *_faults(
+        "kernels/packed.h",
+        ("first ? total[r][v] + sum[r][v] : sum[r][v]", "sum[r][v]"),
+        ("largest = bits > largest ? bits : largest;", "largest = bits;"),
+        ("(uint8_t)(bits + 128)", "(uint8_t)bits"),
+        ("if (w->bias)", "if (0)"),
+    ),
+    *_faults(
+        "kernels/lstm_stack.c",
+        ("direction ? length - 1 - t : t;", "t;"),
+        ("if (layer && s->has_skip)", "if (layer)"),
+        ("low < -limit ? -limit : low", "low"),
+        ("s->order + first, s->lengths + first", "s->order, s->lengths"),
+    ),
+    *_faults("nn/elmo_lstm.py", ("(hidden.clone(memory_format=layout), ", "(hidden, ")),
+    *_faults(
         "kernels/lstm_step.py",
         ("inner = inner.masked_fill(after.abs() >= cell_clip, 0)", "pass"),
         ("of_memory.copy_(inner * f)", "of_memory.copy_(inner)"),

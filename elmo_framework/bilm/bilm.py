@@ -19,7 +19,6 @@ from elmo_framework.data.characters import PADDING_ID
 from elmo_framework.data.text import SubwordIndexer
 from elmo_framework.model.part import parameters_by_layer
 from elmo_framework.nn.eager import eager, refuse_export
-from elmo_framework.nn.packing import reversed_rows
 
 
 @final
@@ -95,17 +94,11 @@ class BiLm(nn.Module, Registrable):
             mask: true at words and boundaries.
             state: see `forward`.
         """
-        read, state = self.context_layers.read, state or {}
         if self.context_layers.is_bidirectional:
-            context = read(words, mask, direction="forward").layers
+            context = self.context_layers.read(words, mask, direction="forward").layers
             return LayerOutput(torch.cat([words[None], context]), mask, {})
-        forward = read(words, mask, direction="forward", state=state.get("forward"))
-        turned = reversed_rows(words, mask)
-        backward = read(turned, mask, direction="backward", state=state.get("backward"))
-        backward_layers = torch.stack([reversed_rows(layer, mask) for layer in backward.layers])
-        context = torch.cat([forward.layers, backward_layers], dim=-1)
-        layers = torch.cat([words.repeat(1, 1, 2)[None], context])
-        return LayerOutput(layers, mask, {"forward": forward.state, "backward": backward.state})
+        layers, states = self.context_layers.read_both(words, mask, state or {})
+        return LayerOutput(layers, mask, states)
 
     def encode(
         self, characters: Int[Tensor, "batch tokens characters"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from itertools import chain
-from typing import Annotated, Literal, NamedTuple, TypeAlias, final
+from typing import Annotated, Literal, NamedTuple, TypeAlias, final, get_args
 
+import torch
 from annotated_types import Gt
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -13,8 +15,9 @@ from torch import Tensor
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers
 from elmo_framework.model.part import Part
-from elmo_framework.nn.elmo_lstm import ElmoLstm, ProjectedLstm
+from elmo_framework.nn.elmo_lstm import ElmoLstm, ProjectedLstm, read_frozen
 from elmo_framework.nn.lstm_layer import LstmState
+from elmo_framework.nn.packing import reversed_rows
 
 Direction: TypeAlias = Literal["forward", "backward"]
 State: TypeAlias = tuple[Tensor, ...]
@@ -71,6 +74,30 @@ class ContextLayers(Part, Registrable, ABC):
             direction: whose weights are used.
             state: the last state of the same rows; zeros when None.
         """
+
+    def read_both(
+        self,
+        words: Float[Tensor, "batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+        states: Mapping[Direction, State],
+    ) -> tuple[Float[Tensor, "layers batch tokens both"], Mapping[Direction, State]]:
+        """Read rows in two directions.
+
+        Args:
+            words: in the order of the text; zero at padding.
+            mask: see `read`.
+            states: the last state of the same rows in each direction; zeros where one is missing.
+
+        Returns:
+            [x; x], then [forward; backward] of each layer, and the state of each direction.
+        """
+        forward = self.read(words, mask, direction="forward", state=states.get("forward"))
+        turned = reversed_rows(words, mask)
+        backward = self.read(turned, mask, direction="backward", state=states.get("backward"))
+        backward_layers = torch.stack([reversed_rows(layer, mask) for layer in backward.layers])
+        context = torch.cat([forward.layers, backward_layers], dim=-1)
+        layers = torch.cat([words.repeat(1, 1, 2)[None], context])
+        return layers, {"forward": forward.state, "backward": backward.state}
 
     def clip_rates(self, state: State) -> dict[str, float]:
         """Return the fraction of a state's numbers that are at a limit, by the limit's name."""
@@ -147,6 +174,23 @@ class ElmoLstmContextLayers(ContextLayers):
         lstm = self.forward_lstm if direction == "forward" else self.backward_lstm
         layers, states = lstm(inputs, mask, _by_layer(state or ()))
         return ContextOutput(layers, tuple(chain.from_iterable(states)))
+
+    def read_both(
+        self,
+        words: Float[Tensor, "batch tokens dim"],
+        mask: Bool[Tensor, "batch tokens"],
+        states: Mapping[Direction, State],
+    ) -> tuple[Float[Tensor, "layers batch tokens both"], Mapping[Direction, State]]:
+        """Read rows in two directions; frozen layers in one call where compiled code can."""
+        lstms = self.forward_lstm, self.backward_lstm
+        starts = [_by_layer(states.get(direction) or ()) for direction in get_args(Direction)]
+        layers = words.new_zeros(1 + self.num_layers, *words.shape[:2], 2 * self.output_dim)
+        ends = read_frozen(lstms, words, mask, starts, layers[1:])
+        if ends is None:
+            return super().read_both(words, mask, states)
+        torch.cat([words, words], dim=-1, out=layers[0])
+        joined = (tuple(chain.from_iterable(end)) for end in ends)
+        return layers, dict(zip(get_args(Direction), joined, strict=True))
 
     def clip_rates(self, state: State) -> dict[str, float]:
         """Return the shares for each layer: `projection_1`, `cell_1`, `projection_2`, ..."""

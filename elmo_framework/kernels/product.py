@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ctypes import c_long, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -22,9 +22,8 @@ from torch.nn import functional
 
 from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
 from elmo_framework.kernels.compiler import library, pointers
-
-Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
-"""Precision of products; inputs and outputs have the type of the weights."""
+from elmo_framework.kernels.packed_product import Precision as Precision
+from elmo_framework.kernels.packed_product import pack, quantized, row_scales
 
 Product: TypeAlias = Callable[[Tensor], Tensor]
 """From "rows in" to "rows out", without gradients."""
@@ -33,8 +32,8 @@ Product: TypeAlias = Callable[[Tensor], Tensor]
 # some numbers are used: those with only their four highest bits set, and multiples of 128.
 _NUM_BITS, _STEP_OF_ROWS = 4, 128
 
-# The largest int8, and the offset from int8 to uint8.
-_LARGEST, _OFFSET, _SMALLEST = 127, 128, 1e-30
+_OFFSET = 128
+"""From int8 to uint8."""
 
 # The layout that oneDNN chooses for so many rows is valid for every number of rows.
 _NUM_ROWS_OF_LAYOUT = 64
@@ -59,6 +58,12 @@ def has_onednn(weight: Tensor) -> bool:
     )
 
 
+def require_support(weight: Tensor, precision: Precision) -> None:
+    """Raise a ValueError if the device or the type of a weight does not support a precision."""
+    if precision == "int8" and not has_onednn(weight):
+        raise ValueError("precision int8 needs a float32 model on the CPU (cpu)")
+
+
 def prepared(
     weight: Float[Tensor, "out in"],
     bias: Float[Tensor, " out"] | None = None,
@@ -69,8 +74,8 @@ def prepared(
     Args:
         weight: must not be changed later.
         bias: added in full precision.
-        precision: `bfloat16` rounds x and the weight; `int8` quantizes both to 8 bits, x with a
-            scale per call and the weight with a scale per row, on the CPU only.
+        precision: `bfloat16` rounds x and the weight; `int8` quantizes both to 8 bits, each with a
+            scale per row, on the CPU only.
 
     Raises:
         ValueError: the device does not support this precision.
@@ -234,6 +239,8 @@ def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
+    if packed := pack(weight, bias, "bfloat16"):
+        return packed.product
     narrow = weight.to(torch.bfloat16)
     if not (has_onednn(weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
         return lambda rows: _plus(functional.linear(rows.to(narrow.dtype), narrow), bias, weight)
@@ -242,21 +249,21 @@ def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
-    if not has_onednn(weight):
-        raise ValueError("precision int8 needs a float32 model on the CPU (cpu)")
-    scales = weight.abs().amax(dim=1).clamp(min=_SMALLEST) / _LARGEST
-    narrow = (weight / scales[:, None]).round().to(torch.int8)
+    require_support(weight, "int8")
+    if packed := pack(weight, bias, "int8"):
+        return packed.product
+    narrow, scales = quantized(weight)
     laid_out = torch.ops.onednn.qlinear_prepack(narrow, None)
     offsets = torch.zeros(len(weight), dtype=torch.int)
 
     def multiplied(rows: Tensor) -> Tensor:
-        scale = max(rows.abs().amax().item(), _SMALLEST) / _LARGEST if rows.numel() else 1.0
-        shifted = (rows / scale).round_().add_(_OFFSET).to(torch.uint8)
-        arguments = (shifted, scale, _OFFSET, laid_out, scales, offsets, bias)
+        of_rows = row_scales(rows)[:, None]
+        shifted = (rows / of_rows).round_().add_(_OFFSET).to(torch.uint8)
+        arguments = (shifted, 1.0, _OFFSET, laid_out, scales, offsets, None)
         outputs: Tensor = torch.ops.onednn.qlinear_pointwise(
             *arguments, 1.0, 0, torch.float32, "none", [], ""
         )
-        return outputs
+        return _plus(outputs.mul_(of_rows), bias, weight)
 
     return multiplied
 

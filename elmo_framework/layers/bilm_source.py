@@ -198,9 +198,16 @@ class FrozenBiLm(LayerSource):
         """Return the biLM itself, ready for inference on a device."""
         if device != self._device:
             self.bilm.to(device)
-            for part in self.bilm.modules():
-                if isinstance(part, TensorPart):
-                    part.freeze(self.precision)
+            bilm = self.bilm
+            # int8 would cost half of the precision for vectors that are computed once per word.
+            of_words: Precision = "bfloat16" if self.precision == "int8" else self.precision
+            for module, precision in (
+                (bilm.token_encoder, of_words),
+                (bilm.context_layers, self.precision),
+            ):
+                for part in module.modules():
+                    if isinstance(part, TensorPart):
+                        part.freeze(precision)
             self._device = device
         return self.bilm
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -12,11 +12,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
-from elmo_framework.kernels.lstm_row import row_reader
-from elmo_framework.kernels.product import Precision, linear, prepared
+from elmo_framework.kernels.lstm_stack import PackedLayer, PackedStack
+from elmo_framework.kernels.packed_product import pack
+from elmo_framework.kernels.product import (
+    Precision,
+    chunk_of_sums,
+    linear,
+    prepared,
+    require_support,
+)
 from elmo_framework.nn.lstm_layer import LstmState, read_layer, train_layer
 from elmo_framework.nn.packing import Packing
 from elmo_framework.nn.part import Gates, TensorPart
+
+_LARGEST_WEIGHT = 1 << 21
+"""Of a packed weight, in numbers: 8 MB in float32. Threads read a weight for their own rows, and
+larger ones are limited by memory."""
 
 _Reader: TypeAlias = Callable[[Tensor, Sequence[int], LstmState], tuple[Tensor, LstmState]]
 """`read_layer` with the products and limits of a layer."""
@@ -53,7 +64,8 @@ class ProjectedLstm(TensorPart):
         self.cell_size, self.output_dim = cell_size, projection_dim or cell_size
         self.cell_clip = cell_clip
         self.projection_clip = None if projection_dim is None else projection_clip
-        self._frozen: _Reader | None = None
+        self._frozen: Callable[[], _Reader] | None = None
+        self._packed: Callable[[], PackedLayer | None] = _no_layer
         self.input_weight = nn.Parameter(torch.empty(4 * cell_size, input_dim))
         self.recurrent_weight = nn.Parameter(torch.empty(4 * cell_size, self.output_dim))
         self.bias = nn.Parameter(torch.zeros(4 * cell_size))
@@ -78,11 +90,34 @@ class ProjectedLstm(TensorPart):
         return LstmState(zeros(num_rows, self.output_dim), zeros(num_rows, self.cell_size))
 
     def freeze(self, precision: Precision) -> None:
-        self._frozen = self._reader(precision, is_frozen=True)
+        require_support(self.bias, precision)
+        # Prepared when they are needed, as one excludes the other.
+        self._frozen = cache(partial(self._reader, precision))
+        self._packed = cache(partial(self._pack, precision))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the prepared products, which cannot be copied."""
-        return {**self.__dict__, "_frozen": None}
+        return {**self.__dict__, "_frozen": None, "_packed": _no_layer}
+
+    def packed(self) -> PackedLayer | None:
+        """Return the weights for `PackedStack`; None if it does not support them, or not frozen."""
+        return self._packed()
+
+    def _pack(self, precision: Precision) -> PackedLayer | None:
+        weights = self.input_weight, self.recurrent_weight, self.projection_weight
+        if max(w.numel() for w in weights if w is not None) > _LARGEST_WEIGHT:
+            return None
+        biases = self.bias_of_gates(), None, None
+        precisions = precision, precision, _of_projection(precision)
+        packed = [
+            None if weight is None else pack(weight, bias, each, chunk=_chunk(weight, each))
+            for weight, bias, each in zip(weights, biases, precisions, strict=True)
+        ]
+        inputs, recurrent, projection = packed
+        has_projection = self.projection_weight is not None
+        if inputs is None or recurrent is None or has_projection != (projection is not None):
+            return None
+        return PackedLayer(inputs, recurrent, projection)
 
     def forward(
         self, words: Float[Tensor, "words input"], sizes: Sequence[int], start: LstmState
@@ -98,7 +133,7 @@ class ProjectedLstm(TensorPart):
             h for each word, and the state of each row after its last word.
         """
         if not torch.is_grad_enabled():
-            read = self._frozen or self._reader("float32")
+            read = self._frozen() if self._frozen else self._reader("float32")
             # The precision of the products is explicit; an outer autocast does not apply.
             with no_autocast(words):
                 return read(words.to(self.bias.dtype), sizes, start)
@@ -121,27 +156,44 @@ class ProjectedLstm(TensorPart):
                 precision=precision,
             )
 
-    def _reader(self, precision: Precision, *, is_frozen: bool = False) -> _Reader:
-        recurrent = self.recurrent_weight, prepared(self.recurrent_weight, None, precision)
+    def _reader(self, precision: Precision) -> _Reader:
         weight = self.projection_weight
-        projection = None if weight is None else (weight, prepared(weight, None, precision))
-        read = partial(
+        return partial(
             read_layer,
             input_product=prepared(self.input_weight, self.bias_of_gates(), precision),
-            recurrent_product=recurrent[1],
-            projection_product=None if projection is None else projection[1],
+            recurrent_product=prepared(self.recurrent_weight, None, precision),
+            projection_product=(
+                None if weight is None else prepared(weight, None, _of_projection(precision))
+            ),
             cell_clip=self.cell_clip,
             projection_clip=self.projection_clip,
         )
-        if not is_frozen or precision != "float32":
-            return read
-        clips = self.cell_clip, self.projection_clip
-        return partial(read, row_reader=row_reader(recurrent, projection, *clips))
 
     def bias_of_gates(self) -> Float[Tensor, " gates"]:
         """Return b plus 1 at the forget gates."""
         size = self.cell_size
         return self.bias + functional.pad(self.bias.new_ones(size), (2 * size, size))
+
+
+def _no_layer() -> None:
+    """Return the packed weights of a layer that is not frozen."""
+
+
+def _of_projection(precision: Precision) -> Precision:
+    """Return the precision of the projection: its errors are those of h, and it is small."""
+    return "bfloat16" if precision == "int8" else precision
+
+
+def _chunk(weight: Tensor, precision: Precision) -> int | None:
+    """Return the length of oneDNN's partial sums, so that float32 has the bits of its products."""
+    if precision != "float32" or (whole := pack(weight, None, precision)) is None:
+        return None
+    product = prepared(weight)
+    return chunk_of_sums(
+        lambda row, chunk: whole._replace(chunk=chunk).product(row),
+        lambda row: product(row.expand(2, -1))[:1],
+        weight.shape[1],
+    )
 
 
 class ElmoLstm(nn.Module):
@@ -169,6 +221,10 @@ class ElmoLstm(nn.Module):
         self.use_skip_connections, self._dropout = use_skip_connections, dropout
         self.cells = nn.ModuleList(cells)
 
+    @property
+    def drops_inputs(self) -> bool:
+        return self.training and self._dropout > 0
+
     def forward(
         self,
         inputs: Float[Tensor, "batch tokens dim"],
@@ -187,15 +243,75 @@ class ElmoLstm(nn.Module):
             The outputs of each layer, zero at padding, and its state after the last word of each
             row.
         """
+        outputs = inputs.new_zeros(self.num_layers, *inputs.shape[:2], self.output_dim)
+        if ends := read_frozen([self], inputs, mask, [states], outputs):
+            return outputs, ends[0]
         lstms = cast(Sequence[ProjectedLstm], self.cells)
         packing = Packing.of(mask).to(inputs.device)
-        words, layers, ends = packing.pack(inputs), [], []
+        words, layers, last = packing.pack(inputs), [], []
         for layer, lstm in enumerate(lstms):
             words = functional.dropout(words, self._dropout, self.training)
             start = states[layer] if states else lstm.zero_state(len(inputs))
-            outputs, end = lstm(words, packing.sizes, LstmState(*map(packing.sort, start)))
+            hidden, end = lstm(words, packing.sizes, LstmState(*map(packing.sort, start)))
             has_skip = self.use_skip_connections and layer > 0
-            words = outputs + words if has_skip else outputs
+            words = hidden + words if has_skip else hidden
             layers.append(packing.unpack(words))
-            ends.append(LstmState(*map(packing.restore, end)))
-        return torch.stack(layers), tuple(ends)
+            last.append(LstmState(*map(packing.restore, end)))
+        return torch.stack(layers), tuple(last)
+
+
+def read_frozen(
+    lstms: Sequence[ElmoLstm],
+    words: Float[Tensor, "batch tokens dim"],
+    mask: Bool[Tensor, "batch tokens"],
+    states: Sequence[tuple[LstmState, ...]],
+    outputs: Float[Tensor, "layers batch tokens output"],
+) -> list[tuple[LstmState, ...]] | None:
+    """Read rows in one call to compiled code.
+
+    The first LSTM reads from the first word of a row, the second one from the last.
+
+    Args:
+        lstms: of one direction or of both, frozen.
+        words: the same for both, in the order of the text.
+        mask: true at words, which come first in a row.
+        states: of each direction; see `ElmoLstm.forward`.
+        outputs: receives the outputs of each layer, the directions concatenated. Padding is not
+            written.
+
+    Returns:
+        The final states of each direction; None if the compiled code does not read these rows.
+    """
+    is_frozen = not torch.is_grad_enabled() and not any(lstm.drops_inputs for lstm in lstms)
+    stack = _stack(lstms) if is_frozen else None
+    words = words.contiguous()
+    if stack is None or not stack.supports(words) or not stack.supports(outputs):
+        return None
+    ends = [
+        _copied(lstm, of_direction, len(words))
+        for lstm, of_direction in zip(lstms, states, strict=True)
+    ]
+    stack.read(words, mask.cpu(), ends, outputs)
+    return [tuple(LstmState(*end) for end in of_direction) for of_direction in ends]
+
+
+def _copied(
+    lstm: ElmoLstm, states: tuple[LstmState, ...], num_rows: int
+) -> list[tuple[Tensor, Tensor]]:
+    """Return contiguous copies of the states of each layer; zeros when empty."""
+    cells = cast(Sequence[ProjectedLstm], lstm.cells)
+    layout = torch.contiguous_format
+    return [
+        (hidden.clone(memory_format=layout), memory.clone(memory_format=layout))
+        for hidden, memory in states or [cell.zero_state(num_rows) for cell in cells]
+    ]
+
+
+def _stack(lstms: Sequence[ElmoLstm]) -> PackedStack | None:
+    cells = [cast(Sequence[ProjectedLstm], lstm.cells) for lstm in lstms]
+    packed = [[cell.packed() for cell in each] for each in cells]
+    complete = [[layer for layer in each if layer is not None] for each in packed]
+    if complete != packed or len({layer.sizes for each in complete for layer in each}) != 1:
+        return None
+    (first, *_), has_skip = cells[0], lstms[0].use_skip_connections
+    return PackedStack(complete, has_skip, first.cell_clip, first.projection_clip)

@@ -6,15 +6,13 @@ and the gradients of the weights after it, each as one product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from elmo_framework.kernels.backend import uses_cpu_code
-from elmo_framework.kernels.lstm_row import RowReader
 from elmo_framework.kernels.lstm_step import clipped_gradient, step, step_backward
 from elmo_framework.kernels.product import (
     Precision,
@@ -51,7 +49,6 @@ def read_layer(
     projection_product: Product | None,
     cell_clip: float | None,
     projection_clip: float | None,
-    row_reader: Callable[[], RowReader | None] | None = None,
 ) -> tuple[Tensor, LstmState]:
     """Read packed rows, without gradients.
 
@@ -64,24 +61,18 @@ def read_layer(
         projection_product: from the cell's output to h; None without projection.
         cell_clip: maximum absolute value of the cell state; None for no limit.
         projection_clip: maximum absolute value of a projected output; None for no limit.
-        row_reader: returns what reads the steps of a single row in one call, bit-identically.
 
     Returns:
         "words hidden", and the state of each row after its last word.
     """
     hidden, memory = start
     outputs, ended = [words.new_zeros(0, hidden.shape[1])], []
-    ends_alone = 1 in sizes[-1:] and uses_cpu_code(words)
-    read_row = row_reader() if row_reader and ends_alone else None
     first = 0
     for chunk in _chunks(sizes):
         num_words = sum(chunk)
         gates = input_product(words[first : first + num_words])
         first += num_words
-        # The last steps, as the number of unfinished rows never increases.
-        num_alone = 0 if read_row is None else chunk.count(1)
-        together, alone = torch.split(gates, [num_words - num_alone, num_alone])
-        for inputs in torch.split(together, chunk[: len(chunk) - num_alone]):
+        for inputs in torch.split(gates, chunk):
             rows = len(inputs)
             ended.append(LstmState(hidden[rows:], memory[rows:]))
             hidden, memory = hidden[:rows], memory[:rows]
@@ -91,10 +82,6 @@ def read_layer(
             if projection_product is not None:
                 hidden = _clamped(projection_product(hidden), projection_clip)
             outputs.append(hidden)
-        if read_row is not None and num_alone:
-            ended.append(LstmState(hidden[1:], memory[1:]))
-            output, hidden, memory = read_row(alone, hidden[:1], memory[:1])
-            outputs.append(output)
     ended.append(LstmState(hidden, memory))
     return torch.cat(outputs), _joined(ended)
 
