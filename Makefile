@@ -12,7 +12,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests test-extras docs dist coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench paper paper-check clean
+.PHONY: help install demo test lint types layers tests test-extras docs dist coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench bench-smoke paper paper-check clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -103,6 +103,9 @@ fuzz: install  ## run N mutated configs, data, weights, runs and corpora each (N
 
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)
 	$(VENV)/bin/python benchmarks/compare.py --peers '$(PEERS)' --scripts '$(SCRIPTS)' $(ARGS)
+
+bench-smoke: install  ## compare the fast paths with the plain ones in one process (two minutes)
+	CUDA_VISIBLE_DEVICES= $(VENV)/bin/python benchmarks/smoke.py $(ARGS)
 
 # The most important tables come first. `bilms` trains biLMs that `appendix` reads.
 PAPER := $(foreach study,table1 table4 table5 table6 table2 table3 figure2 bilms appendix,\

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from children import tied
-from comparison_table import Figures, figures_of, table
+from comparison_table import Figures, figures_of, summary, table
 from measurements import NAMES, Command, Places, commands
 from measuring import say
 from published_sizes import write_random_bilm
@@ -48,6 +48,7 @@ def main() -> int:
                 if arguments.output_file:
                     _write(arguments.output_file, results)
             say(f"\n## {name}\n\n{table(_figures(results[name]))}")
+    say(f"\n## Who is faster\n\n{summary({name: _figures(r) for name, r in results.items()})}")
     return int(
         any(len(lines) < arguments.repeats for r in results.values() for lines in r.values())
     )

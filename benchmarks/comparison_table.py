@@ -68,6 +68,28 @@ def table(measured: Mapping[str, Figures]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def summary(measured: Mapping[str, Mapping[str, Figures]]) -> str:
+    """Lay out in Markdown who is faster at each work, and how many times.
+
+    Args:
+        measured: the figures of everyone, by the name of the comparison.
+    """
+    rows = [["work", "configuration", "ours", "fastest other", "times faster"], ["---"] * 5]
+    for work, figures in measured.items():
+        others = {name: held for name, held in figures.items() if not _is_ours(name)}
+        for name in filter(_is_ours, figures):
+            for key, values in figures[name].items():
+                ratios = {other: ratio(key, figures[name], held) for other, held in others.items()}
+                known = {other: times for other, times in ratios.items() if times is not None}
+                if key.unit.endswith(_LARGER_IS_BETTER) and known:
+                    nearest = min(known, key=known.__getitem__)
+                    shown = f"{known[nearest]:.2f}"
+                    rows.append(
+                        [f"{work}: {name}", key.config, f"{median(values):.4g}", nearest, shown]
+                    )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def _is_ours(name: str) -> bool:
     return name.startswith("ours")
 

@@ -18,6 +18,9 @@ _WINDOWS_AT_ONCE, _WINDOWS_AT_ONCE_OF_ACCELERATORS = 4096, 1 << 18
 """Windows per product without gradients, so that the outputs fit into the CPU's cache; without
 Triton, into the memory of a GPU."""
 
+_STEP_OF_WINDOWS = 128
+"""Products on the CPU have a multiple of so many windows."""
+
 
 def window_maxima(
     inputs: Float[Tensor, "rows steps dim"], weight: Float[Tensor, "filters dim width"]
@@ -76,7 +79,10 @@ class _WindowMaxima(torch.autograd.Function):
 
 def _convolved(inputs: Tensor, weight: Tensor) -> Tensor:
     windows = _windows(inputs, weight.shape[2])
-    outputs = product(windows.flatten(0, 1), weight.flatten(1))
+    rows = windows.flatten(0, 1)
+    # oneDNN compiles code for each number of rows, which takes longer than a few more rows.
+    padded = functional.pad(rows, (0, 0, 0, -len(rows) % _STEP_OF_WINDOWS))
+    outputs = product(padded, weight.flatten(1))[: len(rows)]
     return outputs.view(*windows.shape[:2], len(weight))
 
 

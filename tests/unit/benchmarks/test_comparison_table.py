@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from comparison_table import Key, figures_of, ratio, table
+from comparison_table import Key, figures_of, ratio, summary, table
 
 OURS = [
     {"load_s": 2.0, "rows": [{"config": "1u", "tokens_per_s": 10.0, "seconds": 4}]},
@@ -54,3 +54,15 @@ def test_table_shows_ratios_only_for_our_metrics() -> None:
     assert lines[0].endswith("| times better than another |")
     assert "| ours | 1u | tokens_per_s | 20 [10..30] | 4.00 |" in lines
     assert "| another | 1u | tokens_per_s | 5 [5..5] |  |" in lines
+
+
+def test_summary_compares_with_the_fastest_other() -> None:
+    slow = [{"rows": [{"config": "1u", "tokens_per_s": 2.0}]}]
+    measured = {
+        "ours": figures_of(OURS),
+        "slow": figures_of(slow),
+        "another": figures_of(THEIRS),
+    }
+    lines = summary({"embedding": measured, "alone": {"ours": figures_of(OURS)}}).splitlines()
+    assert lines[0] == "| work | configuration | ours | fastest other | times faster |"
+    assert lines[2:] == ["| embedding: ours | 1u | 20 | another | 4.00 |"]
