@@ -12,7 +12,7 @@ TEST_ENVIRONMENT := $(ONE_THREAD) CUDA_VISIBLE_DEVICES=
 TWO_AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types layers tests test-extras docs dist coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench bench-smoke paper paper-check clean
+.PHONY: help install demo test lint types layers tests test-extras docs dist dist-native coverage format golden same-loss mutants crash-campaign random-bilm fuzz bench bench-smoke paper paper-check clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 18
@@ -73,6 +73,10 @@ $(VENV)/installed-triton: $(STAMP)
 dist: install  ## build the sdist and the wheel in dist/
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct || date +%s)} $(RUN) build --outdir dist
+
+# The pure wheel stays the default; this one has compiled kernels for AVX2 and AVX-512.
+dist-native: dist  ## build a wheel for this platform in dist/native, which needs no compiler
+	$(VENV)/bin/python tools/native_wheel.py dist/*.whl --output-dir dist/native
 
 coverage: install  ## list the lines that no test runs
 	$(TEST_ENVIRONMENT) $(RUN) pytest $(TWO_AT_ONCE) --cov --cov-report=term-missing:skip-covered

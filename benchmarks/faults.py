@@ -95,6 +95,12 @@ _NN = [
     ),
     *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
     *_faults(
+        "kernels/prebuilt.py",
+        ("if level.flags <= flags)", "if True)"),
+        ('_AVX512 | {"avx512_bf16", "avx512_vnni"}', "_AVX512"),
+    ),
+    *_faults("kernels/compiler.py", ("if path := prebuilt_file(", "if path := bool(")),
+    *_faults(
         "kernels/packed.h",
         ("first ? total[r][v] + sum[r][v] : sum[r][v]", "sum[r][v]"),
         ("largest = bits > largest ? bits : largest;", "largest = bits;"),
@@ -164,12 +170,12 @@ _BILM = [
     *_faults("bilm/layer_output.py", ("vectors[:, 1:-1]", "vectors[:, :-2]")),
     *_faults(
         "bilm/bilm.py",
-        ("turned = reversed_rows(words, mask)", "turned = words"),
         ("(steps == lengths[:, None] + 1)", "(steps == lengths[:, None])"),
     ),
     *_faults("bilm/layer_output.py", ("vectors[:, 1:-1]", "vectors[:, :-2]")),
     *_faults(
         "bilm/context_layers.py",
+        ("turned = reversed_rows(words, mask)", "turned = words"),
         (
             'if direction == "forward" else self.backward_lstm',
             "if direction else self.backward_lstm",

@@ -28,9 +28,9 @@ from torch import Tensor
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import cache_root, digest, synchronize, write_text
 from elmo_framework.kernels.backend import uses_cpu_code
+from elmo_framework.kernels.prebuilt import prebuilt_file
 
-_COMPILE = ["-O3", "-march=native", "-fopenmp", "-fPIC", "-c"]
-_LINK = ["-shared", "-fopenmp"]
+LINK_OPTIONS = ["-shared", "-fopenmp"]
 _LONGEST = 20.0
 """Timeout in seconds; compiling a source takes about half a second."""
 
@@ -57,18 +57,23 @@ def compiled_file(source: Path, *, fast_math: bool) -> Path:
         RunError: no compiler is installed, or it fails, or others could write to the library.
         OSError: the folder cannot be read or written.
     """
-    # -ffast-math is not passed to the linker: it would flush denormals in the whole process.
-    compile_ = [*_COMPILE, "-ffast-math"] if fast_math else _COMPILE
+    compile_ = compile_options(["-march=native"], fast_math=fast_math)
     compiler, folder = _compiler(), _own_folder()
     sources = [source, *sorted(source.parent.glob("*.h"))]
     texts = [path.read_text(encoding="utf-8") for path in sources]
-    name = f"{source.stem}-{_short([*texts, *compile_, *_LINK, *compiler, _cpu()])}"
+    name = f"{source.stem}-{_short([*texts, *compile_, *LINK_OPTIONS, *compiler, _cpu()])}"
     for path in sorted(folder.glob(f"{name}-*.so")):
         _require_own(path)
         if path.stem.endswith(f"-{digest([path])[:_DIGITS]}"):
             return path
         path.unlink(missing_ok=True)  # incomplete, after a full disk or a crash of the machine
     return _compiled(compiler, compile_, source, folder, name)
+
+
+def compile_options(instructions: Sequence[str], *, fast_math: bool) -> list[str]:
+    """Return the options that compile a source for some instructions."""
+    # -ffast-math is not passed to the linker: it would flush denormals in the whole process.
+    return ["-O3", *instructions, "-fopenmp", "-fPIC", "-c", *["-ffast-math"] * fast_math]
 
 
 def _compiler() -> list[str]:
@@ -119,7 +124,7 @@ def _compiled(
         compiled, linked = str(Path(aside) / "compiled.o"), Path(aside) / "linked.so"
         for options in (
             [*compile_, str(source), "-o", compiled],
-            [*_LINK, compiled, "-o", str(linked), "-lm"],
+            [*LINK_OPTIONS, compiled, "-o", str(linked), "-lm"],
         ):
             _run([*compiler, *options], folder, deadline)
         linked.chmod(0o700)
@@ -175,6 +180,9 @@ def _short(parts: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_DIGITS]
 
 
+SOURCES: dict[Path, bool] = {}
+"""The sources of all imported modules, and whether each is compiled with fast arithmetic."""
+
 _loaders: list[Callable[[], ctypes.CDLL | None]] = []
 _errors: dict[str, str] = {}
 """The errors of sources that cannot be compiled, by file name."""
@@ -197,7 +205,7 @@ def library(
     @cache
     def load() -> ctypes.CDLL | None:
         try:
-            loaded = ctypes.CDLL(str(compiled_file(source, fast_math=fast_math)))
+            loaded = _loaded(source, fast_math=fast_math)
         except (RunError, OSError) as error:
             _errors[source.name] = str(error)
             return None
@@ -215,7 +223,16 @@ def library(
         return load() if is_supported else None
 
     _loaders.append(load)
+    SOURCES[source] = fast_math
     return load_for
+
+
+def _loaded(source: Path, *, fast_math: bool) -> ctypes.CDLL:
+    """Load the library of the package, or compile it if it is missing or does not fit here."""
+    if path := prebuilt_file(source, _cpu()):
+        with suppress(OSError):
+            return ctypes.CDLL(str(path))
+    return ctypes.CDLL(str(compiled_file(source, fast_math=fast_math)))
 
 
 def pointers(*tensors: Tensor | None) -> list[int | None]:

@@ -8,16 +8,17 @@
 #include <immintrin.h>
 #endif
 
-#define LANES 16
-/* Vectors of outputs that are summed next to each other: one sum would wait for its last addition. */
-#define VECTORS 4
-#define GROUP (LANES * VECTORS)
-/* Rows that are multiplied at once: their sums fill the registers. */
+#define GROUP 64
+/* The numbers of a vector, and the rows that are multiplied at once: their sums fill the registers. */
 #ifdef __AVX512F__
+#define LANES 16
 #define ROWS 6
 #else
+#define LANES 8
 #define ROWS 1
 #endif
+/* Vectors of outputs that are summed next to each other: one sum would wait for its last addition. */
+#define VECTORS (GROUP / LANES)
 
 typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef int32_t whole __attribute__((vector_size(4 * LANES), aligned(4)));
@@ -95,13 +96,13 @@ static inline __attribute__((always_inline)) void float_sums(
             const lanes *w = (const lanes *)(weight + k * GROUP);
 #pragma GCC unroll 6
             for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
                 for (int v = 0; v < VECTORS; ++v)
                     sum[r][v] += w[v] * row[r * stride + k];
         }
 #pragma GCC unroll 6
         for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int v = 0; v < VECTORS; ++v)
                 total[r][v] = first ? total[r][v] + sum[r][v] : sum[r][v];
     }
@@ -119,7 +120,7 @@ static inline __attribute__((always_inline)) void bfloat16_sums(
             memcpy(&pair, row + r * stride + k, 4);
 #ifdef __AVX512BF16__
             __m512bh both = (__m512bh)_mm512_set1_epi32((int)pair);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int v = 0; v < VECTORS; ++v)
                 sum[r][v] = (lanes)_mm512_dpbf16_ps((__m512)sum[r][v], (__m512bh)w[v], both);
 #else
@@ -127,7 +128,7 @@ static inline __attribute__((always_inline)) void bfloat16_sums(
                 uint32_t bits;
                 float number;
             } low = {pair << 16}, high = {pair & 0xffff0000u};
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int v = 0; v < VECTORS; ++v) {
                 sum[r][v] += (lanes)(w[v] << 16) * low.number;
                 sum[r][v] += (lanes)(w[v] & 0xffff0000u) * high.number;
@@ -137,7 +138,7 @@ static inline __attribute__((always_inline)) void bfloat16_sums(
     }
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < VECTORS; ++v)
             total[r][v] = sum[r][v];
 }
@@ -148,7 +149,7 @@ static inline __attribute__((always_inline)) void int8_sums(
     whole sum[ROWS][VECTORS];
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < VECTORS; ++v)
             sum[r][v] = ((const whole *)offsets)[v];
     for (long k = 0; k < inputs; k += 4) {
@@ -160,11 +161,11 @@ static inline __attribute__((always_inline)) void int8_sums(
             int32_t four;
             memcpy(&four, x, 4);
             __m512i all = _mm512_set1_epi32(four);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int v = 0; v < VECTORS; ++v)
                 sum[r][v] = (whole)_mm512_dpbusd_epi32((__m512i)sum[r][v], all, (__m512i)w[v]);
 #else
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int v = 0; v < VECTORS; ++v)
                 sum[r][v] += (w[v] << 24 >> 24) * (int)x[0] + (w[v] << 16 >> 24) * (int)x[1] +
                              (w[v] << 8 >> 24) * (int)x[2] + (w[v] >> 24) * (int)x[3];
@@ -173,7 +174,7 @@ static inline __attribute__((always_inline)) void int8_sums(
     }
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < VECTORS; ++v)
             total[r][v] = sum[r][v];
 }

@@ -181,6 +181,35 @@ def test_every_command_works_in_an_empty_environment(
     smoke(python, work)
 
 
+def test_a_native_wheel_needs_no_compiler(distributions: Path, tmp_path: Path) -> None:
+    require_program("cc", "a C compiler")
+    script = [sys.executable, str(ROOT / "tools/native_wheel.py"), str(wheel_of(distributions))]
+    subprocess.run([*script, "--output-dir", str(tmp_path)], check=True)
+    wheel = wheel_of(tmp_path)
+    assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
+    python = tmp_path / "environment/bin/python"
+    subprocess.run([sys.executable, "-m", "venv", str(python.parents[1])], check=True)
+    install = [str(python), "-m", "pip", "install", "-c", str(ROOT / "constraints.txt")]
+    subprocess.run([*install, str(wheel)], check=True, env=environment(python))
+    code = """
+from elmo_framework import load_bilm
+from elmo_framework.kernels.compiler import slow_path_reason
+for precision in ("float32", "bfloat16", "int8"):
+    print(load_bilm("mini", precision=precision).embed([["a", "dog"]])[0].shape)
+assert slow_path_reason() is None, slow_path_reason()
+"""
+    ended = subprocess.run(
+        [str(python), "-c", code],
+        cwd=tmp_path,
+        env={**environment(python), "CC": "missing", "ELMO_CACHE_ROOT": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["(3, 2, 256)"] * 3
+    assert not list(tmp_path.glob("cache/compiled-*/*.so"))
+
+
 def smoke(python: Path, folder: Path) -> None:
     """Run every command in a folder, and look at what it writes."""
     rows = [

@@ -14,6 +14,7 @@ import pytest
 from elmo_framework.errors import RunError
 from elmo_framework.kernels import compiler
 from elmo_framework.kernels.compiler import compiled_file
+from elmo_framework.kernels.prebuilt import LEVELS, prebuilt_path
 
 pytestmark = pytest.mark.skipif(which("cc") is None, reason="needs a C compiler")
 
@@ -218,3 +219,79 @@ def test_reason_for_the_slow_path_is_reported(
     missing = compiler.library(source, fast_math=True, functions={"seven": []})
     assert "no-such-compiler" in str(compiler.slow_path_reason())
     assert missing() is None
+
+
+@pytest.fixture
+def prebuilt(source: Path, num_calls: Callable[[], int]) -> Callable[[str], Path]:
+    """Compiles another `seven`, which gives the length of a level's name, into the package."""
+
+    def compile_for(name: str) -> Path:
+        (level,) = (level for level in LEVELS if level.name == name)
+        text = source.read_text()
+        source.write_text(f"int seven(void) {{ return {len(name)}; }}\n")
+        path = prebuilt_path(source, level)
+        path.parent.mkdir(exist_ok=True)
+        compile_(source).rename(path)
+        source.write_text(text)
+        return path
+
+    return compile_for
+
+
+AVX2 = "flags : fpu avx2 fma bmi1 bmi2 f16c movbe abm"
+AVX512 = f"{AVX2} avx512f avx512bw avx512cd avx512dq avx512vl"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"),
+    [
+        ("flags : fpu sse2", 7),
+        (AVX2, len("avx2")),
+        (AVX512, len("avx512")),
+        (f"{AVX512} avx512_vnni", len("avx512")),
+        (f"{AVX512} avx512_vnni avx512_bf16", len("avx512_bf16")),
+    ],
+)
+def test_a_native_wheel_has_the_library_of_the_cpu(
+    source: Path,
+    prebuilt: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    cpu: str,
+    expected: int,
+) -> None:
+    for level in LEVELS:
+        prebuilt(level.name)
+    monkeypatch.setattr(compiler, "_cpu", lambda: cpu)
+    load = compiler.library(source, fast_math=False, functions={"seven": []})
+    functions = load()
+    assert functions is not None
+    functions.seven.restype = ctypes.c_int
+    assert functions.seven() == expected
+
+
+def test_a_library_of_the_package_needs_no_compiler(
+    source: Path, prebuilt: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prebuilt("avx2")
+    monkeypatch.setattr(compiler, "_cpu", lambda: AVX2)
+    monkeypatch.setenv("CC", "missing")
+    assert compiler.library(source, fast_math=False, functions={"seven": []})() is not None
+
+
+def test_a_damaged_library_of_the_package_is_compiled(
+    source: Path, prebuilt: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prebuilt("avx2").write_bytes(b"no library")
+    monkeypatch.setattr(compiler, "_cpu", lambda: AVX2)
+    functions = compiler.library(source, fast_math=False, functions={"seven": []})()
+    assert functions is not None
+    monkeypatch.setenv("CC", "missing")
+    assert compiler.library(source, fast_math=False, functions={"seven": []})() is None
+
+
+@pytest.fixture(autouse=True)
+def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the libraries of a test."""
+    monkeypatch.setattr(compiler, "_loaders", [])
+    monkeypatch.setattr(compiler, "_errors", {})
+    monkeypatch.setattr(compiler, "SOURCES", {})
