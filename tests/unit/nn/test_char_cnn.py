@@ -4,7 +4,9 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
+from elmo_framework.kernels import window_maxima as window_maxima_module
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn.char_cnn import CharCnn
 from tests.numpy_bilm import NumpyBiLm
@@ -103,3 +105,18 @@ def test_words_of_all_lengths_equal_plain_convolutions() -> None:
 
 def test_no_words_have_no_vectors() -> None:
     assert network()(torch.zeros(0, 12, dtype=torch.long)).shape == (0, 9)
+
+
+def test_convolutions_of_few_words_have_few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers: set[int] = set()
+    multiply = window_maxima_module.product
+
+    def product(rows: Tensor, weight: Tensor) -> Tensor:
+        numbers.add(len(rows))
+        return multiply(rows, weight)
+
+    monkeypatch.setattr(window_maxima_module, "product", product)
+    with torch.no_grad():
+        for num_words in range(1, 20):
+            window_maxima_module.window_maxima(torch.ones(num_words, 12, 3), torch.ones(5, 3, 2))
+    assert numbers == {128, 256}
