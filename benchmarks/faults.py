@@ -95,7 +95,6 @@ _NN = [
     ),
     *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
     *_faults("kernels/window_maxima.py", ("-len(rows) % _STEP_OF_WINDOWS", "0")),
-    *_faults(),
     *_faults(
         "kernels/prebuilt.py",
         ("if level.flags <= flags)", "if True)"),
