@@ -49,9 +49,10 @@ class _CudaGraphs:
     """
 
     def __init__(self) -> None:
-        self._memory = torch.cuda.graph_pool_handle()
+        self._memory: Any = None
 
     def __call__(self, function: Callable[[], UpdateResult]) -> Recording:
+        self._memory = self._memory or torch.cuda.graph_pool_handle()
         return _CudaGraph(function, self._memory)
 
 
