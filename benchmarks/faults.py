@@ -324,6 +324,19 @@ _CONFIG = [
     ),
 ]
 
+_ANALYSIS = [
+    *_faults(
+        "analysis/statistics.py",
+        (
+            "np.maximum.accumulate(np.array(p_values)[order] * factors)",
+            "np.array(p_values)[order] * factors",
+        ),
+        ("_widening(self.num_groups) * (means - value)", "(means - value)"),
+        ("part.shrinkage * _widening(num_runs)", "_widening(num_runs)"),
+    ),
+    *_faults("study/parts.py", ("(cell + mark, reason), []", '(cell + mark, ""), []')),
+]
+
 FAULTS: Sequence[Fault] = (
     *_TRAINING,
     *_NN,
@@ -335,4 +348,5 @@ FAULTS: Sequence[Fault] = (
     *_ENCODERS,
     *_COMPAT,
     *_CONFIG,
+    *_ANALYSIS,
 )

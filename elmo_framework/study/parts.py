@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from elmo_framework.analysis.chart import line_chart
 from elmo_framework.analysis.curves import Curve, Panel
 from elmo_framework.analysis.page import render
 from elmo_framework.console import plural
+from elmo_framework.study.record import SEED_MARK
 from elmo_framework.study.results import (
     Comparison,
     Results,
@@ -63,8 +64,8 @@ def page_parts(results: Results) -> Iterator[PagePart]:
     yield PagePart(paragraphs=[_summary(results)])
     if results.missing:
         rows = [
-            [TableCell(name, is_text=True), TableCell(reason, is_text=True)]
-            for name, reason in results.missing.items()
+            [TableCell(names, is_text=True), TableCell(reason, is_text=True)]
+            for names, reason in _joined(results.missing)
         ]
         yield PagePart("Runs without a score", tables=[Table(("run", "reason"), rows)])
     for section in results.sections:
@@ -73,6 +74,16 @@ def page_parts(results: Results) -> Iterator[PagePart]:
         yield _search_part(search)
     yield from _layer_part(results.sections)
     yield PagePart("How to read this", _notes())
+
+
+def _joined(missing: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield names and their reason; runs that differ in the seed only, and have one, together."""
+    seeds = dict[tuple[str, str], list[str]]()
+    for name, reason in missing.items():
+        cell, mark, seed = name.rpartition(SEED_MARK)
+        seeds.setdefault((cell + mark, reason), []).append(seed)
+    for (start, reason), of_reason in seeds.items():
+        yield start + ", ".join(of_reason), reason
 
 
 def _summary(results: Results) -> str:

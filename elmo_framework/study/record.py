@@ -15,6 +15,8 @@ from elmo_framework.io.files import write_text
 CellKey: TypeAlias = tuple[str, str, float]
 """Config, variant and fraction: what the runs of several seeds have in common."""
 
+SEED_MARK = "seed-"
+"""Before the seed, at the end of the name of a run."""
 
 _NOT_RECORDED = ("format", "digests", "references", "command", "working_directory")
 """Metadata of a run that have a field of their own or hold paths of the machine."""
@@ -92,7 +94,7 @@ def run_name(config: str, variant: str, *, fraction: float, trial: str | None, s
     parts = [
         *([] if fraction == 1 else [f"fraction-{fraction}"]),
         *([] if trial is None else [f"trial-{trial}"]),
-        f"seed-{seed}",
+        f"{SEED_MARK}{seed}",
     ]
     return f"{config}/{variant}/{'-'.join(parts)}"
 

@@ -111,6 +111,19 @@ def test_runs_without_a_score_are_listed(tmp_path: Path) -> None:
     assert ["ner/none/seed-2", "failed: error: a | b < c"] in rows
 
 
+def test_missing_seeds_of_one_cell_share_a_row(tmp_path: Path) -> None:
+    state = study_state(tmp_path)
+    state.failed["ner/none/seed-2"] = "error: no space left"
+    write_results(state)
+    rows = Cells((tmp_path / "report.html").read_text()).rows
+    missing = [row for row in rows if row and row[0].startswith("ner/")]
+    assert missing == [
+        ["ner/mini/seed-1, 2", "not started"],
+        ["ner/none/seed-1", "not started"],
+        ["ner/none/seed-2", "failed: error: no space left"],
+    ]
+
+
 def test_every_link_leads_to_a_record(tmp_path: Path) -> None:
     write_results(finished(tmp_path))
     in_page = Cells((tmp_path / "report.html").read_text()).links
