@@ -70,10 +70,12 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
         ]
 
     def run(self) -> int:
+        from elmo_framework.io.process import keep_freed_memory, limit_compiled_products
+
+        limit_compiled_products()
         register_components(self.packages)
 
         from elmo_framework.embedding.embed import embed
-        from elmo_framework.io.process import keep_freed_memory
 
         self._check_output()
         keep_freed_memory()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -25,8 +24,6 @@ BEGIN_SENTENCE_ID, END_SENTENCE_ID, BEGIN_WORD_ID, END_WORD_ID, IN_WORD_PADDING_
 NUM_CHARACTERS = 262
 """The ids are 0 to 261; those of words start at 1."""
 
-_ID_TYPE = np.uint16
-_NUM_CACHED_ROWS = 1 << 17
 _BOUNDARIES = {BEGIN_SENTENCE: BEGIN_SENTENCE_ID, END_SENTENCE: END_SENTENCE_ID}
 
 
@@ -56,8 +53,18 @@ class ElmoCharacterIndexer(SubwordIndexer):
 
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
         """Return "tokens characters"."""
-        rows = b"".join(_row(word, self.max_characters) for word in words)
-        return np.frombuffer(rows, _ID_TYPE).reshape(-1, self.max_characters).astype(np.int64)
+        width = self.max_characters
+        inner = [_inner_bytes(word)[: width - 2] for word in words]
+        lengths = np.fromiter(map(len, inner), np.int64, len(inner))
+        rows = np.full((len(inner), width), IN_WORD_PADDING_ID, np.int64)
+        rows[:, 0] = BEGIN_WORD_ID
+        is_inner = np.arange(width - 1) < lengths[:, None]
+        rows[:, 1:][is_inner] = np.frombuffer(b"".join(inner), np.uint8).astype(np.int64) + 1
+        rows[np.arange(len(inner)), lengths + 1] = END_WORD_ID
+        for index, word in enumerate(words):
+            if word in _BOUNDARIES:
+                rows[index, 1] = _BOUNDARIES[word]
+        return rows
 
     def boundaries(self, width: int) -> NDArray[np.int64]:
         return np.stack([character_row(word, width) for word in (BEGIN_SENTENCE, END_SENTENCE)])
@@ -65,24 +72,16 @@ class ElmoCharacterIndexer(SubwordIndexer):
 
 def character_row(word: str, max_characters: int = 50) -> NDArray[np.int64]:
     """Return the row of one word; `<S>` and `</S>` are the boundaries of a sentence."""
-    return np.frombuffer(_row(word, max_characters), _ID_TYPE).astype(np.int64)
+    row: NDArray[np.int64] = ElmoCharacterIndexer(max_characters).ids([word])[0]
+    return row
 
 
-@lru_cache(maxsize=_NUM_CACHED_ROWS)
-def _row(word: str, max_characters: int) -> bytes:
-    row = np.full(max_characters, IN_WORD_PADDING_ID, _ID_TYPE)
-    inner = _inner_ids(word)[: max_characters - 2]
-    row[0] = BEGIN_WORD_ID
-    row[1 : len(inner) + 1] = inner
-    row[len(inner) + 1] = END_WORD_ID
-    return row.tobytes()
-
-
-def _inner_ids(word: str) -> list[int]:
+def _inner_bytes(word: str) -> bytes:
+    """Return the bytes of a word; a boundary has one, whose id is replaced."""
     if word in _BOUNDARIES:
-        return [_BOUNDARIES[word]]
+        return b"\0"
     # A lone surrogate has no bytes in UTF-8; bilm-tf drops it as well.
-    return [byte + 1 for byte in word.encode("utf-8", errors="ignore")]
+    return word.encode(errors="ignore")
 
 
 _BEGIN, _END = 257, 258

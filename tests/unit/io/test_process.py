@@ -36,6 +36,29 @@ print(held() > size)
 """
 
 
+_PRODUCTS = """
+import os, sys
+from elmo_framework.io.process import limit_compiled_products
+
+if sys.argv[1] == "limit":
+    limit_compiled_products()
+
+import torch
+from elmo_framework.kernels.product import _multiplied
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+weight = torch.rand(64, 64)
+for number in range(2, 602):
+    if number == 202:
+        before = resident()
+    _multiplied(torch.rand(number, 64), weight, None)
+print(resident() - before > 20 * 2**20)
+"""
+
+
 def keeps(choice: str) -> str:
     command = [sys.executable, "-c", _PROGRAM, choice]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -44,6 +67,15 @@ def keeps(choice: str) -> str:
 def test_freed_memory_is_retained_on_request() -> None:
     assert keeps("keep") == "True"
     assert keeps("not") == "False"
+
+
+@pytest.mark.parametrize(("choice", "grows"), [("limit", "False"), ("not", "True")])
+def test_code_of_products_is_bounded_on_request(choice: str, grows: str) -> None:
+    """Without the limit it grows, so that the test notices when PyTorch changes the names."""
+    command = [sys.executable, "-c", _PRODUCTS, choice]
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == grows
+    )
 
 
 def handler() -> object:
