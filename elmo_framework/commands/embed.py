@@ -8,7 +8,8 @@ from typing import final
 
 from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
-from elmo_framework.embedding.job import STANDARD_OUTPUT, WHOLE, EmbeddingJob
+from elmo_framework.config.job_part import WHOLE
+from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 

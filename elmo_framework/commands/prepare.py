@@ -32,6 +32,10 @@ examples:
   elmo prepare shards --output-dir corpus --vocabulary vocab.txt --held-out 20000
   elmo prepare news --output-dir corpus --tokenizer '{"type": "spacy", "language": "de"}'
 
+on several machines:
+  elmo prepare news --output-dir corpus --part 3/8             for 0/8 to 7/8, then:
+  elmo prepare news --output-dir corpus --merge
+
 to train on it:
   dataset_reader: { type: 'prepared_corpus' },
   train_data_path: 'corpus/training',

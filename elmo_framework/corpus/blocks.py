@@ -1,21 +1,38 @@
-"""Read text files as blocks of whole lines, for one process each."""
+"""Read text files as blocks of whole lines, for one process each.
+
+The boundaries of blocks come from the text alone. A job that reads only a part of the blocks seeks
+over the others in plain files; compressed files are decompressed as a whole.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import partial
+from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import BinaryIO, final
+from typing import BinaryIO, NamedTuple, final
 
-from elmo_framework.data.formats.compressed import decompressed, reading
+from elmo_framework.config.job_part import WHOLE, JobPart
+from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, reading
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files
+
+_SAMPLE_BYTES = 1 << 16
+_BYTES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
 class LineRange:
-    """Consecutive whole lines of one file; `first_line` counts from 1."""
+    """Consecutive whole lines of one file.
+
+    Attributes:
+        path: the file.
+        first_line: the number of the first line, from 1; of lines that are UTF-8, it may be 2
+            where lines before them were not read.
+        content: the bytes.
+    """
 
     path: Path
     first_line: int
@@ -57,27 +74,42 @@ def text_files(paths: Sequence[Path]) -> list[Path]:
     ]
 
 
-def read_blocks(files: Sequence[Path], size: int) -> Iterator[Block]:
+def read_blocks(files: Sequence[Path], size: int, part: JobPart = WHOLE) -> Iterator[Block]:
     """Yield the lines of files in blocks, whose boundaries depend on the lines only.
 
     Args:
         files: see `text_files`.
         size: minimum number of bytes of a block; the maximum is twice as much, and the rest of a
             line.
+        part: reads every `total`-th block.
 
     Raises:
         DataError: a file cannot be read.
     """
-    number, pieces, num_bytes = 0, list[LineRange](), 0
+    number, length, pieces, num_read = 0, 0, list[LineRange](), 0
     for file in files:
-        for piece, num_read in _pieces(file, size):
-            pieces.append(piece)
-            num_bytes += num_read
-            if sum(len(piece.content) for piece in pieces) >= size:
-                yield Block(number, tuple(pieces), num_bytes)
-                number, pieces, num_bytes = number + 1, [], 0
+        for piece in _pieces(file, size, part):
+            if part.includes(number):
+                pieces.append(piece.read())
+                num_read += piece.num_read
+            length += piece.length
+            if length >= size:
+                if pieces:
+                    yield Block(number, tuple(pieces), num_read)
+                number, length, pieces, num_read = number + 1, 0, [], 0
     if pieces:
-        yield Block(number, tuple(pieces), num_bytes)
+        yield Block(number, tuple(pieces), num_read)
+
+
+def sample_digest(file: Path) -> str:
+    """Return a digest of the size, the first and the last bytes of a file."""
+    size = file.stat().st_size
+    digest = blake2b(str(size).encode(), digest_size=16)
+    with file.open("rb") as stream:
+        digest.update(stream.read(_SAMPLE_BYTES))
+        stream.seek(max(0, size - _SAMPLE_BYTES))
+        digest.update(stream.read())
+    return digest.hexdigest()
 
 
 def size_on_disk(file: Path) -> int:
@@ -85,16 +117,33 @@ def size_on_disk(file: Path) -> int:
     return 0 if file == STANDARD_INPUT else file.stat().st_size
 
 
-def _pieces(path: Path, size: int) -> Iterator[tuple[LineRange, int]]:
-    """Yield the pieces of a file, with the number of bytes read from disk for each."""
+class _Piece(NamedTuple):
+    """Consecutive lines of one file.
+
+    Attributes:
+        length: the number of their bytes.
+        read: returns them, before the next piece is asked for.
+        num_read: the number of (compressed) bytes on disk.
+    """
+
+    length: int
+    read: Callable[[], LineRange]
+    num_read: int
+
+
+def _pieces(path: Path, size: int, part: JobPart) -> Iterator[_Piece]:
     if path == STANDARD_INPUT:
-        for piece in split_lines(sys.stdin.buffer, path, size):
-            yield piece, len(piece.content)
+        for lines in split_lines(sys.stdin.buffer, path, size):
+            yield _Piece(len(lines.content), partial(_same, lines), len(lines.content))
         return
     with reading(path) as file:
+        if part != WHOLE and path.suffix not in SUFFIXES:
+            for begin, end in _boundaries(file, size):
+                yield _Piece(end - begin, partial(_read, file, path, begin, end), end - begin)
+            return
         position = 0
-        for piece in split_lines(decompressed(file, path), path, size):
-            yield piece, file.tell() - position
+        for lines in split_lines(decompressed(file, path), path, size):
+            yield _Piece(len(lines.content), partial(_same, lines), file.tell() - position)
             position = file.tell()
 
 
@@ -106,3 +155,41 @@ def split_lines(file: BinaryIO, path: Path, size: int) -> Iterator[LineRange]:
             content += file.readline()
         yield LineRange(path, line, content)
         line += content.count(b"\n")
+
+
+def first_line(file: BinaryIO, begin: int, content: bytes) -> int:
+    """Return the number of the first line: exact where an error will show it, otherwise above 1.
+
+    To count the lines of all blocks, every part would read the whole input.
+    """
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        file.seek(0)
+        number = 1
+        while begin:
+            before = file.read(min(begin, _BYTES_AT_ONCE))
+            number, begin = number + before.count(b"\n"), begin - len(before)
+        return number
+    return 2 if begin else 1
+
+
+def _same(lines: LineRange) -> LineRange:
+    return lines
+
+
+def _boundaries(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
+    """Yield where the ranges of `split_lines` begin and end, and read few bytes of each."""
+    begin, num_bytes = 0, file.seek(0, os.SEEK_END)
+    while begin < num_bytes:
+        file.seek(begin + size - 1)
+        file.readline()  # the rest of the line, or the end of the line that the range ends with
+        end = min(file.tell(), num_bytes)
+        yield begin, end
+        begin = end
+
+
+def _read(file: BinaryIO, path: Path, begin: int, end: int) -> LineRange:
+    file.seek(begin)
+    content = file.read(end - begin)
+    return LineRange(path, first_line(file, begin, content), content)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from elmo_framework.config.arguments import AboveZero, Argument, ComponentConfig, Force, Plugins
+from elmo_framework.config.job_part import JobPart, parse_part
 
 
 def _held_out(text: str) -> float:
@@ -44,6 +45,10 @@ class PreparationJob:
         max_vocabulary_size: maximum number of counted words in the vocabulary (default: all).
         num_pieces: learn so many byte-level pieces, the 256 bytes included, for a biLM with the
             token encoder pieces (needs the extra pieces; default: none).
+        part: tokenize blocks I, I + N, I + 2N, ... only, with I from 0 to N - 1, into
+            CORPUS.partial, which several jobs can share; --merge makes the corpus (default: all).
+        merge: make the corpus of the blocks that parts have tokenized, which must be complete;
+            takes the options of the vocabulary and of the held-out sentences.
         force: overwrite CORPUS if it exists.
         resume: resume an interrupted job.
         packages: import a module that registers components; may be given several times.
@@ -59,6 +64,8 @@ class PreparationJob:
     min_count: AboveZero = 1
     max_vocabulary_size: AboveZero | None = None
     num_pieces: Annotated[AboveZero | None, Argument("N", flags=("--pieces",))] = None
+    part: Annotated[JobPart | None, Argument("I/N", parse=parse_part, excludes="shared")] = None
+    merge: Annotated[bool, Argument(excludes="shared")] = False
     force: Force = False
     resume: bool = False
     packages: Plugins = ()

@@ -1,56 +1,41 @@
 """Prepare a corpus: tokenize text, number its words, and split off held-out sentences.
 
-The `ResumableOutput` of the job also has these files:
+The `ResumableOutput` of the job has the files of `TokenizedBlocks`, and these:
 
 | name | content |
 |---|---|
-| `draft-NNNNN.npz` | one tokenized block of text |
-| `done.jsonl` | the finished blocks with their digests, one per line |
 | `corpus` | the folder that is renamed to the output |
 | `corpus.json` | the manifest of the complete corpus |
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_framework import console
-from elmo_framework.console import ProgressBar, plural
+from elmo_framework.config.job_part import JobPart
+from elmo_framework.console import plural
 from elmo_framework.corpus.assemble import assemble
-from elmo_framework.corpus.blocks import Block, read_blocks, size_on_disk, text_files
+from elmo_framework.corpus.blocks import text_files
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import KIND, MANIFEST, PARTS, Manifest
 from elmo_framework.corpus.tables import LONGEST_WORD, require_pieces
-from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedFile, tokenize_blocks
+from elmo_framework.corpus.tokenize import TextTokenizer
+from elmo_framework.corpus.tokenized_blocks import TokenizedBlocks
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.errors import RunError
-from elmo_framework.io.files import remove_folder, replacing, write_text
+from elmo_framework.io.files import remove_folder, repairable, replacing, write_text
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
-
-BLOCK_BYTES = 8 << 20
-"""The text that one process tokenizes at a time, and that is lost if it is killed."""
 
 _FEW_WORDS = 1_000_000
 _MANY_UNKNOWN = 0.1
 
 
 def prepare(job: PreparationJob) -> None:
-    """Write a corpus; it does not depend on the number of processes.
-
-    The `ResumableOutput` of the job also has these files:
-
-    | name | content |
-    |---|---|
-    | `draft-NNNNN.npz` | one tokenized block of text |
-    | `done.jsonl` | the finished blocks with their digests, one per line |
-    | `corpus` | the folder that is renamed to `CORPUS` |
-    | `corpus.json` | the manifest of the complete corpus |
+    """Write a corpus, or tokenize a part of it; it does not depend on the number of processes.
 
     Raises:
         ElmoFrameworkError: a file cannot be read or written, or there is nothing to train on.
@@ -60,27 +45,50 @@ def prepare(job: PreparationJob) -> None:
     if job.output.name in ("", ".."):
         raise RunError(f"--output-dir {job.output}: a corpus needs a new folder; choose a name")
     output = ResumableOutput(job.output, flag="--output-dir", check_replaceable=_check_corpus)
+    files = text_files(job.texts)
+    tokenizer = TextTokenizer(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
+    blocks = TokenizedBlocks(files, tokenizer, output)
+    if job.part is not None:
+        _prepare_part(job, job.part, blocks, output)
+        return
+    resume = job.resume or job.merge
     with output.locked():
-        files = text_files(job.texts)
-        tokenizer = TextTokenizer(
-            job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages
-        )
         settings = _settings(job, files, tokenizer)
-        if not (job.resume and _finished(output, settings)):
-            output.check_overwritable(resume=job.resume, force=job.force)
+        if not (resume and _finished(output, settings)):
+            blocks.require_no_running_part()
+            output.check_overwritable(resume=resume, force=job.force)
+            if job.merge:
+                blocks.check_parts()
         # Report errors of these before anything is written.
         tokenizer.build()
         if job.num_pieces is not None:
             require_pieces(job.num_pieces)
         vocabulary = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
         with stoppable(), output.repairable():
-            output.begin(_tokenizer_settings(tokenizer), resume=job.resume)
-            blocks = _tokenize(job, files, tokenizer, output)
+            output.begin(blocks.settings, resume=resume)
+            paths = blocks.all_paths() if job.merge else blocks.tokenize(job.num_processes)[0]
             manifest = _finished(output, settings)
             if manifest is None:
-                manifest = _assemble(job, blocks, vocabulary, settings, output)
+                manifest = _assemble(job, paths, vocabulary, settings, output)
             output.finish()
     _report(job.output, manifest)
+
+
+def _prepare_part(
+    job: PreparationJob, part: JobPart, blocks: TokenizedBlocks, output: ResumableOutput
+) -> None:
+    """Tokenize the blocks of a part that are not done."""
+    if STANDARD_INPUT in job.texts:
+        raise RunError("--part needs files whose blocks several jobs can read, not -")
+    if job.force:
+        raise RunError("--part shares a folder with other jobs; remove --force")
+    advice = "run the same command again"
+    with stoppable(advice), repairable(output.path, advice=advice), blocks.shared(part):
+        paths, num_words = blocks.tokenize(job.num_processes, part)
+    console.info(
+        f"part {part}: {plural(len(paths), 'block')} with {plural(num_words, 'word')} in "
+        f"{output.path}; when all parts are done, make the corpus with --merge"
+    )
 
 
 def _require_one_vocabulary(job: PreparationJob) -> None:
@@ -134,82 +142,6 @@ def _finished(output: ResumableOutput, settings: Mapping[str, Any]) -> Manifest 
     is_same = written.read_bytes() == renamed.read_bytes()
     manifest = Manifest.read(output.output) if is_same else None
     return manifest if manifest is not None and manifest.settings == settings else None
-
-
-def _tokenizer_settings(tokenizer: TextTokenizer) -> dict[str, Any]:
-    return {
-        "tokenizer": tokenizer.tokenizer,
-        "sentence_splitter": tokenizer.sentence_splitter,
-        "block_bytes": BLOCK_BYTES,
-    }
-
-
-def _tokenize(
-    job: PreparationJob, files: Sequence[Path], tokenizer: TextTokenizer, output: ResumableOutput
-) -> list[Path]:
-    """Tokenize all blocks that are not done, and return the files of all."""
-    total = None if STANDARD_INPUT in files else sum(map(size_on_disk, files))
-    num_processes = 1 if total is not None and total <= BLOCK_BYTES else job.num_processes
-    paths, num_words = list[Path](), 0
-
-    def count(file: TokenizedFile) -> None:
-        nonlocal num_words
-        num_words += file.num_words
-        progress.advance(file.num_bytes, note=plural(num_words, "word"))
-
-    remaining = _remaining(read_blocks(files, BLOCK_BYTES), output, paths, count)
-    with (
-        ProgressBar("tokenizing", total=total, unit="byte") as progress,
-        output.journal("done.jsonl") as journal,
-        closing(tokenize_blocks(remaining, tokenizer, num_processes)) as tokenized,
-    ):
-        for file in tokenized:
-            journal.mark_done(json.dumps(asdict(file)))
-            count(file)
-    return paths
-
-
-def _remaining(
-    blocks: Iterable[Block],
-    output: ResumableOutput,
-    paths: list[Path],
-    count: Callable[[TokenizedFile], None],
-) -> Iterator[tuple[Block, Path]]:
-    """Yield the blocks that are not done with the paths of their files; count the others.
-
-    The paths of all blocks are added to `paths`.
-
-    Raises:
-        RunError: the text is not the one that the interrupted job read.
-    """
-    done = _done(output)
-    for block in blocks:
-        paths.append(_block_path(output, block.number))
-        file = done.pop(block.number, None)
-        if file is None:
-            yield block, paths[-1]
-        elif file.digest == block.digest:
-            count(file)
-        else:
-            raise _changed(output)
-    if done:
-        raise _changed(output)
-
-
-def _block_path(output: ResumableOutput, number: int) -> Path:
-    return output.path / f"draft-{number:05}.npz"
-
-
-def _done(output: ResumableOutput) -> dict[int, TokenizedFile]:
-    files = output.done(lambda line: TokenizedFile(**json.loads(line)))
-    return {file.number: file for file in files if _block_path(output, file.number).exists()}
-
-
-def _changed(output: ResumableOutput) -> RunError:
-    return RunError(
-        f"{output.path}: the text is not the one that the interrupted job read; "
-        "pass the same text, or start over with --force and without --resume"
-    )
 
 
 def _settings(

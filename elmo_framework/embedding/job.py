@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from elmo_framework.config.arguments import (
     AboveZero,
@@ -17,6 +16,7 @@ from elmo_framework.config.arguments import (
     Plugins,
     RunBiLms,
 )
+from elmo_framework.config.job_part import WHOLE, JobPart, parse_part
 from elmo_framework.layers.pool import Pool
 
 STANDARD_OUTPUT = Path("-")
@@ -25,34 +25,6 @@ STANDARD_OUTPUT = Path("-")
 _HDF5_SUFFIXES = (".hdf5", ".h5")
 
 VectorFormat: TypeAlias = Literal["hdf5", "npy", "parquet", "safetensors"]
-
-
-class Part(NamedTuple):
-    """One of several jobs that share the work: part `number` of `total`, from 0."""
-
-    number: int
-    total: int
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.total}"
-
-
-WHOLE = Part(0, 1)
-"""The only part of a job that shares no work."""
-
-
-def parse_part(text: str) -> Part:
-    """Parse `I/N`.
-
-    Raises:
-        ArgumentTypeError: this is not a part.
-    """
-    number, _, total = text.partition("/")
-    if not (number.isdecimal() and total.isdecimal() and int(number) < int(total)):
-        raise ArgumentTypeError(
-            f"{text!r} is not a part I/N with I from 0 to N - 1, such as 0/4 or 3/4"
-        )
-    return Part(int(number), int(total))
 
 
 @dataclass(frozen=True)
@@ -113,7 +85,7 @@ class EmbeddingJob:
     text_column: Annotated[str, Argument("NAME")] = "text"
     id_column: Annotated[str | None, Argument("NAME")] = None
     output_dir: Annotated[Path | None, Argument("DIR")] = None
-    part: Annotated[Part, Argument("I/N", parse=parse_part)] = WHOLE
+    part: Annotated[JobPart, Argument("I/N", parse=parse_part)] = WHOLE
     layers: Annotated[str, Argument("LAYERS")] = "all"
     state: Literal["reset", "document"] = "reset"
     pool: Pool = "none"

@@ -19,13 +19,13 @@ from typing import Any, final
 
 from filelock import FileLock
 
-from elmo_framework.corpus.blocks import LineRange, split_lines
+from elmo_framework.config.job_part import JobPart
+from elmo_framework.corpus.blocks import LineRange, first_line, sample_digest, split_lines
 from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, reading
 from elmo_framework.data.formats.text_files import decoded_lines
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.embedding.arrow_files import TABLE_SUFFIXES, Columns, RowGroup, TableFile
 from elmo_framework.embedding.corpus import Line
-from elmo_framework.embedding.job import Part
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import replacing, write_text
 from elmo_framework.io.remote import RemotePath
@@ -36,7 +36,6 @@ SHARD_BYTES = 1 << 20
 _SETTINGS = "_settings.json"
 """Readers of a folder of Parquet files skip names with this beginning."""
 
-_SAMPLE_BYTES = 1 << 16
 _DEFAULT_COLUMNS = Columns()
 
 
@@ -88,7 +87,7 @@ class Shard:
 
 
 def read_shards(
-    files: Sequence[Path], part: Part, columns: Columns = _DEFAULT_COLUMNS
+    files: Sequence[Path], part: JobPart, columns: Columns = _DEFAULT_COLUMNS
 ) -> Iterator[Shard]:
     """Yield the shards of a part; those of other parts are not read.
 
@@ -138,7 +137,7 @@ def input_settings(files: Sequence[Path]) -> dict[str, Any]:
     """Return what identifies the input: the names of its files, and digests of their samples."""
     return {
         "files": [file.name for file in files],
-        "content": [_sample_digest(file) for file in files],
+        "content": [_sample_digest_if_local(file) for file in files],
         "shard_bytes": SHARD_BYTES,
     }
 
@@ -148,20 +147,10 @@ def is_table(file: Path) -> bool:
     return file.suffix in TABLE_SUFFIXES
 
 
-def _sample_digest(file: Path) -> str | None:
-    """Return a digest of the size, the first and the last bytes of a file.
-
-    None for compressed remote files: only the part that reads them copies them.
-    """
-    if isinstance(file, RemotePath) and file.suffix in SUFFIXES:
-        return None
-    size = file.stat().st_size
-    digest = blake2b(str(size).encode(), digest_size=16)
-    with file.open("rb") as stream:
-        digest.update(stream.read(_SAMPLE_BYTES))
-        stream.seek(max(0, size - _SAMPLE_BYTES))
-        digest.update(stream.read())
-    return digest.hexdigest()
+def _sample_digest_if_local(file: Path) -> str | None:
+    """Return a digest; None for compressed remote files, which only one part copies."""
+    is_copied = isinstance(file, RemotePath) and file.suffix in SUFFIXES
+    return None if is_copied else sample_digest(file)
 
 
 @final
@@ -255,21 +244,4 @@ def _read_block(stream: Any, path: Path, block: int) -> LineRange:
     content = stream.read(max(0, end - begin))
     if content and not content.endswith(b"\n"):
         content += stream.readline()
-    return LineRange(path, _first_line(stream, begin, content), content)
-
-
-def _first_line(stream: Any, begin: int, content: bytes) -> int:
-    """Return the number of the first line: exact where an error will show it, otherwise above 1.
-
-    To count the lines of all blocks, every part would read the whole input.
-    """
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        stream.seek(0)
-        number = 1
-        while begin:
-            before = stream.read(min(begin, SHARD_BYTES))
-            number, begin = number + before.count(b"\n"), begin - len(before)
-        return number
-    return 2 if begin else 1
+    return LineRange(path, first_line(stream, begin, content), content)

@@ -81,8 +81,11 @@ class ResumableOutput:
         self._flag, self._check_replaceable = flag, check_replaceable or check_file
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, *, timeout: float = 0) -> Iterator[None]:
         """Lock the folder, after creating the one that the lock is in.
+
+        Args:
+            timeout: how many seconds to wait for another job.
 
         Raises:
             RunError: another job is writing here, or a folder cannot be created.
@@ -96,7 +99,7 @@ class ResumableOutput:
                 f"{self._flag} {path.parent}: cannot create this folder: {error.strerror}"
             ) from error
         try:
-            with FileLock(path).acquire(timeout=0):
+            with FileLock(path).acquire(timeout=timeout):
                 try:
                     yield
                 finally:
@@ -145,6 +148,17 @@ class ResumableOutput:
         self.path.mkdir()
         write_text(self._marker, json.dumps(dict(settings), indent=2) + "\n")
         return False
+
+    def join(self, settings: Mapping[str, Any]) -> None:
+        """Create the folder, unless a job with which this one shares it has created it.
+
+        Raises:
+            RunError: that job had other settings, or the folder has other files.
+        """
+        if self._marker.is_file():
+            self._check_same(settings)
+        else:
+            self.begin(settings, resume=False)
 
     def clear(self) -> None:
         """Remove all files of the folder but hidden ones, which are the lock and temporary files.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from elmo_framework.commands.main import main
-from elmo_framework.corpus import prepare
+from elmo_framework.corpus import tokenized_blocks
 from tests.experiment.jobs import DATA, PRETRAINING, evaluations, run_python, train
 
 CONFIG = "experiments/pretrain/demo.jsonnet"
@@ -104,15 +104,16 @@ def test_a_killed_preparation_resumes_and_leaves_no_process(
     command = ["prepare", str(text), "--tokenizer", tokenizer, "--held-out", "0.1"]
     command += ["--include-package", "tests.experiment.killing_tokenizer", "--output-dir"]
     code = (
-        "import sys; from elmo_framework.corpus import prepare; from elmo_framework.commands.main "
-        f"import main; prepare.BLOCK_BYTES = {BLOCK_BYTES}; sys.exit(main(sys.argv[1:]))"
+        "import sys; from elmo_framework.corpus import tokenized_blocks; "
+        "from elmo_framework.commands.main import main; "
+        f"tokenized_blocks.BLOCK_BYTES = {BLOCK_BYTES}; sys.exit(main(sys.argv[1:]))"
     )
     corpora = tmp_path / "killed_corpus", tmp_path / "whole_corpus"
     # This returns when the last process with the pipe for its output has ended.
     done = run_python("-c", code, *command, str(corpora[0]), "--processes", "2")
     assert (done.returncode, corpora[0].exists()) == (-9, False)
 
-    monkeypatch.setattr(prepare, "BLOCK_BYTES", BLOCK_BYTES)
+    monkeypatch.setattr(tokenized_blocks, "BLOCK_BYTES", BLOCK_BYTES)
     assert main([*command, str(corpora[0]), "--resume", "--processes", "1"]) == 0
     assert main([*command, str(corpora[1]), "--processes", "1"]) == 0
     assert contents(corpora[0]) == contents(corpora[1])

@@ -19,7 +19,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from elmo_framework.commands.main import main
 from elmo_framework.config import registry
 from elmo_framework.config.registry import members
-from elmo_framework.corpus import manifest, tokenize
+from elmo_framework.corpus import manifest, tokenize, tokenized_blocks
 from elmo_framework.corpus import prepare as module
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import Manifest
@@ -37,7 +37,7 @@ from tests.unit.corpus.conftest import TEXT, Make, contents, many_sentences, rea
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(tokenized_blocks, "BLOCK_BYTES", 1000)
 
 
 def counts(corpus: Path) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def test_interrupt_ends_processes_within_their_blocks(
         (tmp_path / "started").open().close()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "BLOCK_BYTES", 10)
+    monkeypatch.setattr(tokenized_blocks, "BLOCK_BYTES", 10)
     monkeypatch.setattr(tokenize, "wait", interrupted)
     with pytest.raises(StoppedError, match="interrupted; resume with --resume"):
         make(tokenizer="endless", packages=["endless_tokenizer"], num_processes=2)

@@ -19,7 +19,7 @@ from tests.unit.corpus.conftest import Make, many_sentences, read
 def test_tokens_in_several_files_are_one_array(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(make(many_sentences(300), "whole") / "training")
     monkeypatch.setattr(manifest, "SHARD_BYTES", 400)
-    monkeypatch.setattr("elmo_framework.corpus.prepare.BLOCK_BYTES", 500)
+    monkeypatch.setattr("elmo_framework.corpus.tokenized_blocks.BLOCK_BYTES", 500)
     sharded = make(many_sentences(300), "sharded") / "training"
     assert len(list(sharded.glob("tokens-*.bin"))) > 3
     places = np.random.default_rng(0).integers(0, len(whole.ids), (20, 30))

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from elmo_framework.commands.main import main
+from elmo_framework.config.job_part import JobPart
 from elmo_framework.embedding.arrow_files import Columns
 from elmo_framework.embedding.embed import embed
-from elmo_framework.embedding.job import EmbeddingJob, Part
+from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.shards import read_shards
 from elmo_framework.errors import DataError, RunError
 from tests.unit.embedding.conftest import TEXT
@@ -68,7 +69,7 @@ def test_rows_have_the_vectors_of_the_same_lines(make: Make, job: Make, tmp_path
 def test_each_row_group_is_a_shard_of_one_part(make: Make, tmp_path: Path) -> None:
     embed(make(format="parquet"))
     for number in (1, 0):
-        embed(make(format="parquet", output_dir=tmp_path / "parts", part=Part(number, 2)))
+        embed(make(format="parquet", output_dir=tmp_path / "parts", part=JobPart(number, 2)))
     assert len(visible(tmp_path / "out")) == 3
     assert contents(tmp_path / "out") == contents(tmp_path / "parts")
 
@@ -88,7 +89,7 @@ def test_lists_of_words_are_not_tokenized(tmp_path: Path) -> None:
             assert not text
             return []
 
-    (shard,) = read_shards([path], Part(0, 1), Columns("words", "n"))
+    (shard,) = read_shards([path], JobPart(0, 1), Columns("words", "n"))
     lines = shard.lines(Unused())  # type: ignore[arg-type]
     assert [(line.tokens, line.id) for line in lines] == [(["New York", "is"], 7), ([], 8)]
 
@@ -96,13 +97,15 @@ def test_lists_of_words_are_not_tokenized(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_record_batches_of_arrow_are_shards(tmp_path: Path, is_stream: bool) -> None:
     path = write_arrow(tmp_path / "table.arrow", is_stream=is_stream)
-    every = [shard for n in range(2) for shard in read_shards([path], Part(n, 2))]
+    every = [shard for n in range(2) for shard in read_shards([path], JobPart(n, 2))]
     every.sort(key=lambda shard: shard.name)
     assert [shard.range.texts for shard in every] == [TEXT[:3], TEXT[3:6], TEXT[6:]]
 
 
 def test_changed_rows_are_refused(make: Make, table: Path, monkeypatch) -> None:
-    monkeypatch.setattr("elmo_framework.embedding.shards._sample_digest", lambda file: None)
+    monkeypatch.setattr(
+        "elmo_framework.embedding.shards._sample_digest_if_local", lambda file: None
+    )
     embed(make())
     texts = ["Birds are words .", *TEXT[1:]]
     parquet.write_table(

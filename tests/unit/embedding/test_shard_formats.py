@@ -13,10 +13,11 @@ import pytest
 from safetensors.numpy import load_file
 
 from elmo_framework.commands.main import main
+from elmo_framework.config.job_part import JobPart
 from elmo_framework.embedding import converted_formats, shards
 from elmo_framework.embedding.converted_formats import quantize
 from elmo_framework.embedding.embed import embed
-from elmo_framework.embedding.job import EmbeddingJob, Part
+from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.errors import RunError
 from tests.unit.embedding.conftest import TEXT
 from tests.unit.embedding.test_shards import contents, visible
@@ -134,7 +135,7 @@ def test_union_of_parts_has_the_same_bytes(sharded: Make, tmp_path: Path, file_f
     embed(sharded(format=file_format, dtype="int8"))
     for number in (1, 0):
         parts = tmp_path / "parts"
-        embed(sharded(format=file_format, dtype="int8", output_dir=parts, part=Part(number, 2)))
+        embed(sharded(format=file_format, dtype="int8", output_dir=parts, part=JobPart(number, 2)))
     assert contents(tmp_path / "out") == contents(tmp_path / "parts")
 
 

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from elmo_framework.commands.main import main
+from elmo_framework.config.job_part import JobPart, parse_part
 from elmo_framework.corpus.blocks import LineRange
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding import shards
 from elmo_framework.embedding.embed import embed
-from elmo_framework.embedding.job import EmbeddingJob, Part, parse_part
+from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.shards import Shard, ShardFolder, read_shards
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.remote import as_path
@@ -58,9 +59,9 @@ def visible(folder: Path) -> list[Path]:
 @pytest.mark.parametrize("count", [2, 3, 7, 40])
 def test_parts_cover_every_line_once(sharded: Make, count: int) -> None:
     files = list(sharded().sentences)
-    every = [shard for index in range(count) for shard in read_shards(files, Part(index, count))]
+    every = [shard for index in range(count) for shard in read_shards(files, JobPart(index, count))]
     every.sort(key=lambda shard: shard.name)
-    assert every == list(read_shards(files, Part(0, 1)))
+    assert every == list(read_shards(files, JobPart(0, 1)))
     texts = [shard.range.content.decode().splitlines() for shard in every]
     assert [line for text in texts for line in text] == LINES
     assert len(every) > 4
@@ -69,7 +70,7 @@ def test_parts_cover_every_line_once(sharded: Make, count: int) -> None:
 def test_lines_longer_than_a_shard_stay_whole(tmp_path: Path, sharded: Make) -> None:
     (tmp_path / "long.txt").write_text("a\n" + "b" * 500 + "\nc\n")
     files = [tmp_path / "long.txt"]
-    every = [shard.range.content for n in range(3) for shard in read_shards(files, Part(n, 3))]
+    every = [shard.range.content for n in range(3) for shard in read_shards(files, JobPart(n, 3))]
     assert sorted(every) == [b"a\n" + b"b" * 500 + b"\n", b"c\n"]
 
 
@@ -81,7 +82,7 @@ def test_union_of_parts_equals_one_run(
     options = {"format": file_format, "pool": pool}
     embed(sharded(**options))
     for index in (2, 0, 1):
-        embed(sharded(**options, output_dir=tmp_path / "parts", part=Part(index, 3)))
+        embed(sharded(**options, output_dir=tmp_path / "parts", part=JobPart(index, 3)))
     assert contents(tmp_path / "out") == contents(tmp_path / "parts")
 
 
@@ -128,23 +129,23 @@ def test_only_missing_shards_are_computed(
     "changes", [{"layers": "top"}, {"dtype": "float16"}, {"format": "hdf5"}, {"pool": "max"}]
 )
 def test_shards_of_other_settings_are_refused(sharded: Make, changes: dict[str, Any]) -> None:
-    embed(sharded(part=Part(0, 9)))
+    embed(sharded(part=JobPart(0, 9)))
     with pytest.raises(RunError, match="its shards have other settings"):
-        embed(sharded(part=Part(1, 9), **changes))
+        embed(sharded(part=JobPart(1, 9), **changes))
 
 
 def test_other_input_is_refused(sharded: Make, tmp_path: Path) -> None:
-    embed(sharded(part=Part(0, 9)))
+    embed(sharded(part=JobPart(0, 9)))
     with (tmp_path / "a.txt").open("a") as file:
         file.write("one more\n")
     with pytest.raises(RunError, match=r"other settings \(content\)"):
-        embed(sharded(part=Part(1, 9)))
+        embed(sharded(part=JobPart(1, 9)))
 
 
 def test_text_changed_within_a_file_is_refused(
     sharded: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "_SAMPLE_BYTES", 10)
+    monkeypatch.setattr("elmo_framework.corpus.blocks._SAMPLE_BYTES", 10)
     embed(sharded())
     text = (tmp_path / "a.txt").read_text()
     (tmp_path / "a.txt").write_text(text.replace("line 2 has", "line 2 had"))
@@ -160,11 +161,11 @@ def test_remote_compressed_files_are_copied_by_one_part(
         filesystem.pipe(f"/parts/{number}.txt.gz", gzip.compress(b"one line\n"))
     monkeypatch.setenv("ELMO_CACHE_ROOT", str(tmp_path / "cache"))
     files = [as_path(f"memory://parts/{number}.txt.gz") for number in range(2)]
-    embed(sharded(sentences=files, part=Part(1, 2)))
+    embed(sharded(sentences=files, part=JobPart(1, 2)))
     copies = [path.name for path in (tmp_path / "cache").rglob("*.gz")]
     assert len(copies) == 1
     assert copies[0].endswith("1.txt.gz")
-    embed(sharded(sentences=files, part=Part(0, 2)))
+    embed(sharded(sentences=files, part=JobPart(0, 2)))
     assert len(visible(tmp_path / "out")) == 2
 
 
@@ -186,7 +187,7 @@ def test_errors_have_the_line_of_the_file(sharded: Make, tmp_path: Path) -> None
 def test_empty_files_are_skipped(sharded: Make, tmp_path: Path) -> None:
     empty, text = tmp_path / "empty.txt", tmp_path / "b.txt"
     empty.touch()
-    shards = list(read_shards([empty, text], Part(0, 1)))
+    shards = list(read_shards([empty, text], JobPart(0, 1)))
     assert {shard.range.path for shard in shards} == {text}
     with pytest.raises(DataError, match=r"empty.txt: no lines to embed"):
         embed(sharded(sentences=[empty]))
@@ -202,7 +203,7 @@ def test_standard_input_is_refused(sharded: Make, monkeypatch: pytest.MonkeyPatc
 def test_a_part_is_a_number_below_the_number_of_parts(text: str) -> None:
     with pytest.raises(Exception, match="is not a part I/N"):
         parse_part(text)
-    assert parse_part("3/4") == Part(3, 4)
+    assert parse_part("3/4") == JobPart(3, 4)
 
 
 @pytest.mark.parametrize(
