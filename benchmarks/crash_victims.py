@@ -202,7 +202,7 @@ class StoreBuilding(Victim):
 
     def results(self, place: Place) -> dict[str, bytes]:
         """Return what a training leaves, and the store."""
-        return {**_of_training(place), **_files(place.cache / "layers")}
+        return {**_of_training(place), **files_of(place.cache / "layers")}
 
 
 @final
@@ -226,15 +226,15 @@ class Preparation(Victim):
         is_named = Path(f"{place.result}.partial/corpus.json").exists()
         again = ["--force"] if place.result.exists() and not is_named else []
         words += ["--held-out", "50", "--resume", *again]
-        return _with("elmo_framework.corpus.prepare", "BLOCK_BYTES", 2000, words)
+        return _with("elmo_framework.corpus.tokenized_blocks", "BLOCK_BYTES", 2000, words)
 
     def sign(self, place: Place) -> object:
         """Return whether text is cut."""
-        return b"cutting into words" in place.messages.read_bytes()
+        return b"tokenizing" in place.messages.read_bytes()
 
     def results(self, place: Place) -> dict[str, bytes]:
         """Return all files of the corpus."""
-        return _files(place.result)
+        return files_of(place.result)
 
 
 def _children(process: subprocess.Popen[bytes]) -> list[int]:
@@ -277,7 +277,7 @@ def _of_training(place: Place) -> dict[str, bytes]:
     return {"weights.safetensors": weights, "metrics.jsonl": json.dumps(scores).encode()}
 
 
-def _files(folder: Path) -> dict[str, bytes]:
+def files_of(folder: Path) -> dict[str, bytes]:
     """Return what the files of a folder hold, but for hidden ones, as locks are."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
