@@ -49,6 +49,10 @@ _TRAINING = [
         ("        self.optimizer.zero_grad(set_to_none=True)\n", ""),
         ("self._parameters, largest_value)", "self._parameters, 1.0)"),
     ),
+    *_faults(
+        "training/process_group.py",
+        (".div_(self.rank.world_size)\n            pending", "\n            pending"),
+    ),
     *_faults("training/moving_average.py", ("1 - self._decay", "self._decay")),
     *_faults("experiment/metadata.py", ("given is not None and given.get(key) is None", "False")),
     *_faults(

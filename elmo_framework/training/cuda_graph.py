@@ -3,7 +3,8 @@
 An update of a biLM launches thousands of small operations, each of which takes the CPU longer than
 the GPU. A graph is launched as a whole. Its operations read and write the same memory each time, so
 all that differs between updates is copied there first: the batch, the carried state and the
-learning rates.
+learning rates. Of several processes, each records its passes and its step separately, and gradients
+are averaged in between: what is exchanged must not depend on which process has recorded what.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeAlias, final
 
 import torch
+from torch import Tensor
 
 from elmo_framework.data.batch import StaticBatch, to_device
 from elmo_framework.training.sparse_gradients import RowAdagrad
@@ -24,6 +26,9 @@ _LOG = logging.getLogger(__name__)
 _NUM_FIRST = 3
 """Updates before the recording, in which libraries choose algorithms and allocate memory."""
 
+Outputs: TypeAlias = tuple[Tensor | None, ...]
+"""The result of a recorded function: an `UpdateResult`, or of a part of an update."""
+
 
 class Recording(Protocol):
     """A recorded function.
@@ -32,13 +37,13 @@ class Recording(Protocol):
         outputs: the tensors that each replay overwrites.
     """
 
-    outputs: UpdateResult
+    outputs: Outputs
 
     def replay(self) -> None:
         """Repeat the operations on the same memory."""
 
 
-_Record: TypeAlias = Callable[[Callable[[], UpdateResult]], Recording]
+_Record: TypeAlias = Callable[[Callable[[], Outputs]], Recording]
 
 
 @final
@@ -51,14 +56,14 @@ class _CudaGraphs:
     def __init__(self) -> None:
         self._memory: Any = None
 
-    def __call__(self, function: Callable[[], UpdateResult]) -> Recording:
+    def __call__(self, function: Callable[[], Outputs]) -> Recording:
         self._memory = self._memory or torch.cuda.graph_pool_handle()
         return _CudaGraph(function, self._memory)
 
 
 @final
 class _CudaGraph:
-    def __init__(self, function: Callable[[], UpdateResult], memory: Any) -> None:
+    def __init__(self, function: Callable[[], Outputs], memory: Any) -> None:
         self._graph = torch.cuda.CUDAGraph()
         # Other threads, such as the one that writes checkpoints, may use the device meanwhile.
         with torch.cuda.graph(self._graph, pool=memory, capture_error_mode="thread_local"):
@@ -81,6 +86,8 @@ class RecordedUpdate:
         if record is None and update.device.type == "cuda":
             record = _CudaGraphs()
         self._update, self._record = update, record if _is_recordable(update) else None
+        if self._record is not None and not update.group.is_alone:
+            update.averages_afterwards = True
         self._num_seen: dict[Hashable, int] = {}
         self._recordings: dict[Hashable, _RecordedBatch] = {}
 
@@ -127,7 +134,6 @@ def _is_recordable(update: Update) -> bool:
     options = update.options
     return (
         update.model.has_static_steps
-        and update.group.is_alone
         and options.num_gradient_accumulation_steps == 1
         and options.unfreezing is None
         and isinstance(update.optimizer, RowAdagrad)
@@ -145,23 +151,29 @@ class _RecordedBatch:
         record: _Record,
     ) -> None:
         assert batch.numbers is not None
+        self._update, self._progress = update, progress
         self._model, self._groups = update.model, update.optimizer.param_groups
         self._numbers = batch.numbers.clone()
         self._rates = [torch.empty((), device=update.device) for _ in self._groups]
         self._state = {k: value.clone() for k, value in self._model.carried_state().items()}
 
-        def repeated() -> UpdateResult:
+        def backpropagated() -> Outputs:
             self._model.load_carried_state(self._state)
-            result = update([batch.unpacked(self._numbers)], progress)
+            batches = [batch.unpacked(self._numbers)]
+            if update.group.is_alone:
+                outputs: Outputs = update(batches, progress)
+            else:
+                outputs = (*update.backpropagate(batches, progress), *update.gradients())
             for name, value in self._model.carried_state().items():
                 self._state[name].copy_(value)
-            return result
+            return outputs
 
         rates = [group["lr"] for group in self._groups]
         for group, rate in zip(self._groups, self._rates, strict=True):
             group["lr"] = rate
         try:
-            self._recording = record(repeated)
+            self._passes = record(backpropagated)
+            self._step = None if update.group.is_alone else record(self._applied)
         finally:
             for group, number in zip(self._groups, rates, strict=True):
                 group["lr"] = number
@@ -176,8 +188,22 @@ class _RecordedBatch:
             if value is not self._state[name]:  # since an update of another form, or a resumption
                 self._state[name].copy_(value)
         self._model.load_carried_state(self._state)
-        self._recording.replay()
-        loss, gradient_norm, penalty = self._recording.outputs
+        self._passes.replay()
+        if self._step is None:
+            loss, gradient_norm, penalty = self._passes.outputs
+        else:
+            loss, penalty, *gradients = self._passes.outputs
+            self._update.average(gradients)
+            self._step.replay()
+            (gradient_norm,) = self._step.outputs
+        assert loss is not None
+        assert gradient_norm is not None
         return UpdateResult(
             loss.clone(), gradient_norm.clone(), None if penalty is None else penalty.clone()
         )
+
+    def _applied(self) -> Outputs:
+        """Apply the averaged gradients, which are where the recorded passes leave them."""
+        _, _, *gradients = self._passes.outputs
+        self._update.set_gradients(gradients)
+        return (self._update.apply_gradients(self._progress),)

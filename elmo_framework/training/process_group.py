@@ -19,7 +19,7 @@ import torch.distributed as dist
 # Its functions have the process group of the time of import as a default argument and would keep
 # it alive after its destruction; workers then hang when Python exits. So import it early.
 import torch.distributed.nn
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
@@ -131,6 +131,22 @@ class ProcessGroup:
             averaging.register_comm_hook(None, _averaged_in_bfloat16)
         self._averaging.append(averaging)
         return averaging
+
+    def average(self, gradients: Sequence[Tensor], *, reduce_dtype: str = "float32") -> None:
+        """Average tensors over the processes, in place.
+
+        Args:
+            gradients: of the same shapes in every process.
+            reduce_dtype: see `trainable`.
+        """
+        pending = []
+        for gradient in gradients:
+            narrow = gradient.to(getattr(torch, reduce_dtype)).div_(self.rank.world_size)
+            pending.append((gradient, narrow, dist.all_reduce(narrow, async_op=True)))
+        for gradient, narrow, work in pending:
+            work.wait()
+            if narrow is not gradient:
+                gradient.copy_(narrow)
 
     def release(self) -> None:
         """Close the connections of the models from `trainable`; they cannot train any more.

@@ -54,6 +54,10 @@ class Update:
         average: the moving average of the weights.
         group: the processes that train together.
         device: the device of the model.
+
+    Attributes:
+        averages_afterwards: whether gradients are averaged over the processes after the backward
+            pass, not during it as DDP does. All processes must agree.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Update:
     ) -> None:
         self.options, self.model, self.optimizer = options, model, optimizer
         self.group, self.device = group, device
+        self.averages_afterwards = False
         self._average = average
         allow_sparse_gradients(model, optimizer, is_alone=group.is_alone)
         self._trainable: nn.Module = group.trainable(model, reduce_dtype=options.reduce_dtype)
@@ -80,22 +85,45 @@ class Update:
             progress: before the update.
         """
         loss, penalty = self.backpropagate(batches, progress)
+        if self.averages_afterwards:
+            self.average(self.gradients())
+        return UpdateResult(loss, self.apply_gradients(progress), penalty)
+
+    def gradients(self) -> list[Tensor | None]:
+        """Return the gradient of each parameter."""
+        return [each.grad for each in self._parameters]
+
+    def set_gradients(self, gradients: Sequence[Tensor | None]) -> None:
+        """Set the gradient of each parameter; `gradients` returned them."""
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            parameter.grad = gradient
+
+    def average(self, gradients: Sequence[Tensor | None]) -> None:
+        """Average gradients over the processes, in place."""
+        existing = [each for each in gradients if each is not None]
+        self.group.average(existing, reduce_dtype=self.options.reduce_dtype)
+
+    def apply_gradients(self, progress: TrainingState) -> Tensor:
+        """Clip the gradients and update the parameters; return the norm before clipping."""
         freeze_lower_groups(self.optimizer, self.options.unfreezing, progress.epochs)
         gradient_norm = self._clip()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self._average.update()
-        return UpdateResult(loss, gradient_norm, penalty)
+        return gradient_norm
 
     def backpropagate(
         self, batches: Sequence[Any], progress: TrainingState
     ) -> tuple[Tensor, Tensor | None]:
-        """Backpropagate the mean loss of some batches; return it and the penalty added to it."""
+        """Backpropagate the mean loss of some batches; return it and the penalty added to it.
+
+        With `averages_afterwards`, gradients are those of this process.
+        """
         losses, penalty = [], None
         for index, batch in enumerate(batches):
-            is_last = index == len(batches) - 1
+            is_averaged = index == len(batches) - 1 and not self.averages_afterwards
             with (
-                nullcontext() if is_last else local_gradients(self._trainable),
+                nullcontext() if is_averaged else local_gradients(self._trainable),
                 memory_errors(batch, step=progress.step + 1),
             ):
                 loss, penalty = self._loss(to_device(batch, self.device)), self.model.penalty()

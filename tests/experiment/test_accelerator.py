@@ -26,6 +26,7 @@ from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn import recurrent
 from elmo_framework.nn.elmo_lstm import ProjectedLstm
 from elmo_framework.training import trainer as trainer_module
+from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer
 from tests.experiment import test_coreference_configs as coreference
@@ -83,16 +84,25 @@ WAITS = {
 """Where a training step of a head waits for the device, and how often."""
 
 
-def trainer_of(config: str, changes: Mapping[str, Any], device: torch.device) -> Trainer:
+def trainer_of(
+    config: str,
+    changes: Mapping[str, Any],
+    device: torch.device,
+    group: ProcessGroup | None = None,
+) -> Trainer:
     overrides = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     _, experiment = check_config(Config.load(ROOT / config, overrides=overrides)).unwrap()
-    trainer = build_trainer(Assembly.build(experiment, device=device), evaluator=None)
+    trainer = build_trainer(Assembly.build(experiment, device=device, group=group), evaluator=None)
     seed_everything(1)
     return trainer
 
 
-def bilm_trainer(device: torch.device, changes: Mapping[str, Any] | None = None) -> Trainer:
-    return trainer_of(BILM, {**PRETRAINING, **STRUCTURE, **(changes or {})}, device)
+def bilm_trainer(
+    device: torch.device,
+    changes: Mapping[str, Any] | None = None,
+    group: ProcessGroup | None = None,
+) -> Trainer:
+    return trainer_of(BILM, {**PRETRAINING, **STRUCTURE, **(changes or {})}, device, group)
 
 
 def recorded(trainer: Trainer, calls: Calls, *, num_steps: int) -> Iterator[Calls]:

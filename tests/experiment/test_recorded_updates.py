@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from elmo_framework.training.cuda_graph import RecordedUpdate
+from elmo_framework.kernels.backend import accelerator_code
+from elmo_framework.training.cuda_graph import Outputs, RecordedUpdate
+from elmo_framework.training.process_group import ProcessGroup, process_group
 from elmo_framework.training.trainer import Trainer
-from elmo_framework.training.update import UpdateResult
 from tests.experiment import test_accelerator as accelerator
 from tests.experiment import test_tagging_configs as tagging
-from tests.experiment.test_accelerator import CPU, trainer_of
+from tests.experiment.test_accelerator import CPU, NO_DROPOUT, trainer_of
 from tests.simulated_device import DEVICE, simulated_device
+from tests.two_processes import in_two_processes
 
 CHANGING = {
     "model.state_reset_rate": 0.3,
@@ -26,8 +30,13 @@ CHANGING = {
 """What differs between updates besides the batch."""
 
 
-def bilm_trainer(device: torch.device, changes: Mapping[str, Any] | None = None) -> Trainer:
-    return accelerator.bilm_trainer(device, {"data_loader.unroll_steps": 3, **(changes or {})})
+def bilm_trainer(
+    device: torch.device,
+    changes: Mapping[str, Any] | None = None,
+    group: ProcessGroup | None = None,
+) -> Trainer:
+    changes = {"data_loader.unroll_steps": 3, **(changes or {})}
+    return accelerator.bilm_trainer(device, changes, group)
 
 
 class Recorder:
@@ -47,14 +56,14 @@ class Recorder:
     def __init__(self) -> None:
         self.num_recorded = self.num_replays = 0
 
-    def __call__(self, function: Callable[[], UpdateResult]) -> Recorder.Recording:
+    def __call__(self, function: Callable[[], Outputs]) -> Recorder.Recording:
         self.num_recorded += 1
         return Recorder.Recording(self, function)
 
     class Recording:
-        outputs: UpdateResult
+        outputs: Outputs
 
-        def __init__(self, recorder: Recorder, function: Callable[[], UpdateResult]) -> None:
+        def __init__(self, recorder: Recorder, function: Callable[[], Outputs]) -> None:
             self._recorder, self._function = recorder, function
             self._rates = self._set_rates(None)
 
@@ -114,6 +123,41 @@ def test_replays_equal_updates(changes: Mapping[str, Any]) -> None:
         torch.testing.assert_close(others[name], expected, rtol=1e-5, atol=1e-5)
 
 
+def of_two_processes(rank: int, directory: Path, changes: Mapping[str, Any]) -> None:
+    """Save losses and weights of updates with and without recordings."""
+    with accelerator_code(), process_group(CPU, advice="") as group:
+        for is_recorded in (False, True):
+            trainer, recorder = bilm_trainer(CPU, changes, group), Recorder()
+            if is_recorded:
+                recording(trainer, recorder)
+            steps, losses = trainer.steps(), []
+            for number in range(8):
+                if is_recorded and number == 1 and rank:  # so this process records later
+                    trainer._update._num_seen.clear()
+                losses.append(float(next(steps).loss))
+            counts = recorder.num_recorded, recorder.num_replays
+            torch.save(
+                (losses, trainer.model.state_dict(), counts), directory / f"{rank}-{is_recorded}.pt"
+            )
+
+
+@pytest.mark.parametrize("reduce_dtype", ["float32", "bfloat16"])
+def test_processes_average_gradients_between_recordings(reduce_dtype: str, tmp_path: Path) -> None:
+    changes = {**NO_DROPOUT, "trainer.reduce_dtype": reduce_dtype}
+    work = partial(of_two_processes, directory=tmp_path, changes=changes)
+    assert in_two_processes(work) == [0, 0]
+    for rank in range(2):
+        plain, recorded = (
+            torch.load(tmp_path / f"{rank}-{is_recorded}.pt", weights_only=True)
+            for is_recorded in (False, True)
+        )
+        num_replays = 2 * (5 - rank)
+        assert (plain[2], recorded[2]) == ((0, 0), (2, num_replays))
+        assert recorded[0] == pytest.approx(plain[0], rel=1e-5)
+        for name, expected in plain[1].items():
+            torch.testing.assert_close(recorded[1][name], expected, rtol=1e-5, atol=1e-5)
+
+
 def test_an_update_of_another_form_is_computed_between_replays() -> None:
     recorder, results = Recorder(), []
     with simulated_device():
@@ -137,7 +181,7 @@ def test_an_update_of_another_form_is_computed_between_replays() -> None:
 def test_without_a_recording_training_continues_as_usual(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail(_: Callable[[], UpdateResult]) -> Any:
+    def fail(_: Callable[[], Outputs]) -> Any:
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
     with simulated_device():

@@ -73,7 +73,12 @@ def work(rank: int, directory: Path) -> None:
         model = new_model()
         narrow = group.trainable(model, reduce_dtype="bfloat16")
         rounded = gradient(model, lambda: narrow(rows).square().mean())
-        torch.save([joint, own, both, penalized, rounded], directory / f"{rank}.pt")
+        afterwards = []
+        for dtype in ("float32", "bfloat16"):
+            model = new_model()
+            afterwards.append(gradient(model, lambda model=model: model(rows).square().mean()))
+            group.average(afterwards[-1:], reduce_dtype=dtype)
+        torch.save([joint, own, both, penalized, rounded, *afterwards], directory / f"{rank}.pt")
         group.wait()
 
 
@@ -89,6 +94,15 @@ def gradients_of_two(tmp_path_factory: pytest.TempPathFactory) -> list[list[Tens
     return [torch.load(directory / f"{rank}.pt", weights_only=True) for rank in range(2)]
 
 
+def test_gradients_averaged_afterwards_are_those_of_ddp(
+    gradients_of_two: list[list[Tensor]],
+) -> None:
+    for joint, _, _, _, rounded, afterwards, narrow in gradients_of_two:
+        torch.testing.assert_close(afterwards, joint)
+        torch.testing.assert_close(narrow, rounded)
+        assert not torch.equal(narrow, afterwards)
+
+
 def test_two_processes_have_the_gradient_of_the_joint_batch(
     gradients_of_two: list[list[Tensor]],
 ) -> None:
@@ -99,7 +113,7 @@ def test_two_processes_have_the_gradient_of_the_joint_batch(
 
 
 def test_gradients_exchanged_in_bfloat16_are_rounded(gradients_of_two: list[list[Tensor]]) -> None:
-    for joint, *_, rounded in gradients_of_two:
+    for joint, _, _, _, rounded, *_ in gradients_of_two:
         torch.testing.assert_close(rounded, joint, rtol=2**-7, atol=0)
         assert torch.equal(rounded, rounded.bfloat16().float())
         assert not torch.equal(rounded, joint)
@@ -107,7 +121,7 @@ def test_gradients_exchanged_in_bfloat16_are_rounded(gradients_of_two: list[list
 
 def test_penalty_counts_once_for_two_processes(gradients_of_two: list[list[Tensor]]) -> None:
     weight = new_model().weight.detach()
-    for joint, _, _, penalized, _ in gradients_of_two:
+    for joint, _, _, penalized, *_ in gradients_of_two:
         torch.testing.assert_close(penalized, joint + weight)
 
 
