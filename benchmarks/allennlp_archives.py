@@ -313,7 +313,7 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
     parameters = sum(parameter.numel() for parameter in model.parameters())
     say(f"{name}: {len(outputs)} examples, {parameters:,} parameters")
     recorded = [key for key in _OUTPUTS if key not in _NOT_RECORDED.get(name, set())]
-    return [{key: _rounded(each[key]) for key in recorded if key in each} for each in outputs]
+    return [{key: rounded(each[key]) for key in recorded if key in each} for each in outputs]
 
 
 def _randomize(model: Any) -> None:
@@ -337,7 +337,7 @@ def recorded_scores(model: Any) -> list[list[list[float]]]:
     def computed(*arguments: Any) -> Any:
         scores = compute(*arguments)
         rows = scores[0].tolist()
-        recorded.append([_rounded(row[: 1 + number]) for number, row in enumerate(rows)])
+        recorded.append([rounded(row[: 1 + number]) for number, row in enumerate(rows)])
         return scores
 
     model._compute_coreference_scores = computed
@@ -366,13 +366,14 @@ def _with_parse(lines: list[str]) -> list[str]:
     return [line if line.startswith("#") else " ".join(next(left)) for line in lines]
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
+    """Return a value as JSON has it, with six decimal places; a tree as one line."""
     if type(value).__name__ == "Tree":
         return " ".join(str(value).split())
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [rounded(each) for each in value]
     return round(value, 6) if isinstance(value, float) else value
 
 

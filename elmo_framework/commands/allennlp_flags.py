@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from elmo_framework.compat.allennlp.arguments import device_name
 from elmo_framework.errors import RunError
 
 _SAME: Mapping[str, Mapping[str, str]] = {
@@ -81,20 +82,11 @@ def _translated(command: str, arguments: Iterator[str], notes: list[str]) -> Ite
                 next(arguments, None)
             notes.append(f"{argument} has no effect: {without_effect}")
         elif command in ("evaluate", "predict") and argument == _DEVICE:
-            yield from ("--device", _device(next(arguments, "")))
+            yield from ("--device", device_name(next(arguments, ""), flag=_DEVICE))
         elif command == "predict" and argument == _READER_CHOICE:
             _check_reader(next(arguments, ""))
         else:
             yield _SAME.get(command, {}).get(argument, argument)
-
-
-def _device(text: str) -> str:
-    if text not in ("-1", "0"):
-        raise RunError(
-            f"{_DEVICE} is {text!r}; it may be -1 (--device cpu) or 0 (--device cuda): choose "
-            "another GPU by CUDA_VISIBLE_DEVICES"
-        )
-    return "cpu" if text == "-1" else "cuda"
 
 
 def _check_reader(text: str) -> None:

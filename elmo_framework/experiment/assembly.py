@@ -33,7 +33,7 @@ from elmo_framework.io.remote import as_path
 from elmo_framework.model.head import Head, total
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
-from elmo_framework.training.evaluator import Evaluator, autocast, inference
+from elmo_framework.training.evaluator import Evaluator, model_output
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.seeds import seed_everything
 
@@ -388,12 +388,10 @@ class Assembly:
     def _in_batches(
         self, head: Head[Any], inputs: Iterable[PredictionInput[Any]], batch_size: int, top_k: int
     ) -> Iterator[Predicted]:
-        collate = head.collator(self.vocabularies)
+        collate, precision = head.collator(self.vocabularies), self.experiment.trainer.precision
         for group in grouped(inputs, batch_size):
             batch = to_device(collate([each.example for each in group]), self.device)
-            with inference(head), head.fresh_state():
-                with autocast(self.device, self.experiment.trainer.precision):
-                    output = head(batch)
+            with model_output(head, batch, self.device, precision) as output:
                 made = head.predict(output, batch)
                 probabilities = head.annotation_probabilities(output, batch, made, top_k=top_k)
             for row in zip(made, group, probabilities, strict=True):

@@ -205,3 +205,23 @@ def inference(model: Model[Any]) -> Iterator[None]:
             yield
     finally:
         model.train(was_training)
+
+
+@contextmanager
+def model_output(
+    model: Model[Any], batch: Any, device: torch.device, precision: str
+) -> Iterator[Any]:
+    """Yield the output of a model for a batch, which it reads with a fresh carried state.
+
+    Inside the block there are no gradients and no dropout.
+
+    Args:
+        model: on the device.
+        batch: on the device.
+        device: of the products.
+        precision: of the products; see `autocast`.
+    """
+    with inference(model), model.fresh_state():
+        with autocast(device, precision):
+            output = model(batch)
+        yield output

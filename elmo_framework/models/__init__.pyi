@@ -1,0 +1,2 @@
+from .archival import Archive as Archive
+from .archival import load_archive as load_archive
