@@ -103,7 +103,7 @@ SECTIONS = [
             "frequent names and 1.9 on rare ones. These are seeds 1 to 3 on development and test "
             "data, with 95 % intervals over sentences (`benchmarks/name_frequency.py`). We chose "
             "this split after looking at seeds 1 and 2. Seed 3 alone has the gain on rare names "
-            "(0.9, from −0.3 to 2.2), but no cost on the others (0.0, from −0.6 to 0.6)."
+            "(0.9, from \u22120.3 to 2.2), but no cost on the others (0.0, from \u22120.6 to 0.6)."
             "\n\n"
             "Three variants, with seed 1 on development data, agree with this, but they differ by "
             "no more than seeds do. As in the table, 87.7 without ELMo and 86.9 with `mini`; with "
@@ -379,9 +379,9 @@ def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
         "Figure 2 of the published paper: the softmax-normalized weights of the layers, averaged "
         "over the runs of Table 1 with `mini`. In the paper, the first LSTM layer has the largest "
         "weight at the input, most of all for coreference and SQuAD. At the output the weights are "
-        "nearly equal, with a slight preference for the lower layers. Here, with one to four seeds, "
-        "layer 1 has the largest weight at the input of four of the six tasks; at the output, SNLI "
-        "and SQuAD prefer the token layer."
+        "nearly equal, with a slight preference for the lower layers. Here, with one to four "
+        "seeds, layer 1 has the largest weight at the input of four of the six tasks; at the "
+        "output, SNLI and SQuAD prefer the token layer."
     )
     yield from ("## Layer weights", "", fill(text, _WIDTH), "")
     if not (rows := list(layer_weights(records))):
