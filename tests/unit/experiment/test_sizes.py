@@ -35,7 +35,11 @@ NO_SIZES = {
     *("input_dim", "input_size"),
 }
 """Places, and sizes that are inferred: a stated one is only compared."""
-INFERRED = {("bag_of_embeddings", "embedding_dim"), ("cnn", "embedding_dim")}
+INFERRED = {
+    *(("bag_of_embeddings", "embedding_dim"), ("cnn", "embedding_dim")),
+    *(("bilinear", "matrix_1_dim"), ("bilinear", "matrix_2_dim")),
+    *(("linear", "tensor_1_dim"), ("linear", "tensor_2_dim")),
+}
 
 
 def integers(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any] | list[Any], Any]]:
