@@ -200,7 +200,9 @@ _DATA = [
         ("return padded[rank.index :: rank.world_size]", "return padded"),
         ("[self._context.seed, epoch]", "[self._context.seed, 0]"),
     ),
-    *_faults("data/characters.py", ("np.uint8).astype(np.int64) + 1", "np.uint8).astype(np.int64)")),
+    *_faults(
+        "data/characters.py", ("np.uint8).astype(np.int64) + 1", "np.uint8).astype(np.int64)")
+    ),
     *_faults("data/vocabulary.py", ("(-pair[1], pair[0])", "(pair[1], pair[0])")),
     *_faults(
         "data/tagging.py",
