@@ -240,7 +240,7 @@ _OUTPUTS = (
     *("tags", "label", "best_span_str", "trees", "top_spans", "scores", "clusters"),
 )
 WITH_PARSES = {"srl", "coref"}
-_NOT_RECORDED = {"srl": {"logits", "tags"}, "bcn": {"class_probabilities"}}
+_NOT_RECORDED = {"srl": {"logits"}, "bcn": {"class_probabilities"}}
 
 
 def main() -> int:
@@ -353,8 +353,9 @@ def parsed(root: Path, name: str, file: str) -> Path:
     folder.mkdir()
     blocks = (_DATA / file).read_text(encoding="utf-8").split("\n\n")
     text = "\n\n".join("\n".join(_with_parse(block.splitlines())) for block in blocks)
-    (folder / file).write_text(text, encoding="utf-8")
-    return folder if name == "srl" else folder / file
+    columns = folder / Path(file).name
+    columns.write_text(text, encoding="utf-8")
+    return folder if name == "srl" else columns
 
 
 def _with_parse(lines: list[str]) -> list[str]:

@@ -297,6 +297,53 @@ _COMPAT = [
         ('if loader.get("shuffle") is False:', "if False:"),
     ),
     *_faults(
+        "compat/allennlp/tensors.py",
+        ("for each in (a, c, b))", "for each in (a, b, c))"),
+        ("return torch.cat([first, second, third, fourth])", "return every"),
+    ),
+    *_faults(
+        "compat/allennlp/exported_tensors.py",
+        (
+            "[input_gate, forget_gate, memory, output_gate,",
+            "[input_gate, memory, forget_gate, output_gate,",
+        ),
+        ("return torch.cat([transform, -carry])", "return torch.cat([transform, carry])"),
+        ("tensor[:, order.argsort()]", "tensor"),
+        ("min(len(weights[state]), _NUM_OF_STATE * hidden)", "len(weights[state])"),
+    ),
+    *_faults(
+        "compat/allennlp/exported_embedders.py",
+        ("items[_NUM_SPECIAL:], *unseen.rows]", "items[_NUM_SPECIAL:]]"),
+        ("table[[*range(1 + _NUM_BYTES), begin, end]] = own", "table[: len(own)] = own"),
+        ('expressible("carry", reason=', 'expressible("carry", "reset", reason='),
+        ('"case_fallback": expressible(False)', '"case_fallback": kept'),
+    ),
+    *_faults(
+        "compat/allennlp/exported_elmo.py",
+        ("np.pad(table, ((1, 0), (0, 0)))", "table"),
+    ),
+    *_faults(
+        "compat/allennlp/export.py",
+        ("(crf.inner_constraint == 0).float()", "1"),
+        ("(crf.start_constraint == 0).float()", "1"),
+    ),
+    *_faults(
+        "compat/allennlp/exported_models.py",
+        ('"crossing_spans": (True, "its spans may cross")', '"crossing_spans": (False, "")'),
+        ('"decoder": expressible("softmax")', '"decoder": kept'),
+        ('if model.scheme == "BIOES":', "if False:"),
+    ),
+    *_faults(
+        "tasks/srl/summed_decoding.py",
+        ("sums[_START] = _FIRST_SUM", "sums[_START] = 0"),
+        ("start.masked_fill(start < 0, _NEVER)", "start"),
+    ),
+    *_faults(
+        "tasks/srl/semantic_role_labeler.py",
+        ('if self._decoding == "probabilities":', "if False:"),
+        ('if self._predicate_words == "tagged":', "if False:"),
+    ),
+    *_faults(
         "compat/allennlp/layers.py",
         ('"use_input_biases": only(False)', '"use_input_biases": kept'),
         ('        {"combination": "x,y"},\n', ""),

@@ -18,21 +18,23 @@ from elmo_framework.io.remote import RemotePath, as_path
 @final
 @dataclass(frozen=True, kw_only=True)
 class Export(Command):
-    """Write the biLM of a run for any ELMo program, or a run or a biLM as ONNX.
+    """Write the biLM of a run for any ELMo program, a run or a biLM as ONNX, or a run for AllenNLP.
 
     A biLM with parts that bilm-tf does not know is written as bilm.json and weights.safetensors.
 
     Attributes:
         run_or_bilm: the folder or archive of a run, the folder of a biLM, or the name of one.
-        output_dir: the output folder.
+        output_dir: the output folder, for bilm and onnx.
+        output_file: the path of the archive, for allennlp.
         model_format: bilm writes options.json and weights.hdf5; onnx writes a tagger, a classifier
             of texts or of pairs, or a biLM as model.onnx, with a loader that needs only NumPy and
-            onnxruntime (default: %(default)s).
+            onnxruntime; allennlp writes a run of a task as the archive model.tar.gz of AllenNLP
+            2.10 (default: %(default)s).
         dtype: dtype of the weights: float32; float16, for half the size (bilm only); or int8, for
             a quarter of it (onnx only) (default: %(default)s).
         vocabulary: for onnx: keep the word vectors of the words in FILE, one per line; all by
             default.
-        force: overwrite the files of a biLM or of an ONNX model in DIR.
+        force: overwrite the files of a biLM or of an ONNX model in DIR, or FILE.
     """
 
     name = "export"
@@ -43,15 +45,19 @@ examples:
   elmo export runs/bilm --output-dir small_files --dtype float16
   elmo export runs/ner --format onnx --output-dir ner_onnx
   elmo export mini --format onnx --output-dir mini_onnx --dtype int8
+  elmo export runs/ner --format allennlp --output-file model.tar.gz
 
 The softmax and its vocabulary are written too if pretraining saved them: with them you can train
 the biLM further. As ONNX, a run of a task is written with its biLM, and a run of a pretraining as
-its biLM.
+its biLM. For AllenNLP, what it cannot do is an error with all reasons: see docs/from_allennlp.md.
 """
 
     run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]
-    output_dir: Annotated[Path, Argument("DIR")]
-    model_format: Annotated[Literal["bilm", "onnx"], Argument(flags=("--format",))] = "bilm"
+    output_dir: Annotated[Path | None, Argument("DIR")] = None
+    output_file: Annotated[Path | None, Argument("FILE")] = None
+    model_format: Annotated[Literal["bilm", "onnx", "allennlp"], Argument(flags=("--format",))] = (
+        "bilm"
+    )
     dtype: Literal["float32", "float16", "int8"] = "float32"
     vocabulary: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
@@ -59,13 +65,16 @@ its biLM.
     packages: Plugins = ()
 
     def outputs(self) -> Sequence[Output]:
-        """Return the files that are written to the folder or removed from it."""
+        """Return the files that are written, or removed from the folder."""
+        files = [self.output_file] if self.output_file is not None else []
+        outputs = [Output(path, "--output-file", force=self.force) for path in files]
+        if self.output_dir is None:
+            return outputs
         if self.model_format == "onnx":
             paths = (self.output_dir / name for name in ONNX_FILES)
-            return [Output(path, "--output-dir", force=self.force) for path in paths]
-        return [
-            Output(self.output_dir / name, "--output-dir", updates="biLM") for name in BILM_PARTS
-        ]
+            return [*outputs, *(Output(each, "--output-dir", force=self.force) for each in paths)]
+        paths = (self.output_dir / name for name in BILM_PARTS)
+        return [*outputs, *(Output(each, "--output-dir", updates="biLM") for each in paths)]
 
     def inputs(self) -> Sequence[Input]:
         place = as_path(self.run_or_bilm)
@@ -75,26 +84,27 @@ its biLM.
         return [*source, *run_bilm_inputs(self.run_bilms), *words]
 
     def run(self) -> int:
-        self._require_fitting_options()
+        output = self._checked_output()
         register_components(self.packages)
-        print(*(self._onnx() if self.model_format == "onnx" else self._bilm()), sep="\n")
+        write = {"bilm": self._bilm, "onnx": self._onnx, "allennlp": self._allennlp}
+        print(*write[self.model_format](output), sep="\n")
         return 0
 
-    def _bilm(self) -> Sequence[Path]:
+    def _bilm(self, directory: Path) -> Sequence[Path]:
         import torch
 
         from elmo_framework.experiment.load_run import export_bilm
 
         return export_bilm(
             self.run_or_bilm,
-            self.output_dir,
+            directory,
             dtype=torch.float16 if self.dtype == "float16" else torch.float32,
             force=self.force,
             packages=self.packages,
             run_bilms=self.run_bilms,
         )
 
-    def _onnx(self) -> Sequence[Path]:
+    def _onnx(self, directory: Path) -> Sequence[Path]:
         from elmo_framework.data.formats.text_files import read_lines
         from elmo_framework.onnx_export.export import export_onnx
 
@@ -103,17 +113,29 @@ its biLM.
             words = [line.strip() for _, line in read_lines(self.vocabulary)]
         return export_onnx(
             self.run_or_bilm,
-            self.output_dir,
+            directory,
             is_int8=self.dtype == "int8",
             words=words,
             packages=self.packages,
             bilm=self.run_bilms,
         )
 
-    def _require_fitting_options(self) -> None:
-        """Raise RunError for an option of the other format."""
-        other = {"bilm": "int8", "onnx": "float16"}[self.model_format]
-        if self.dtype == other:
-            raise RunError(f"--dtype {other} is not for --format {self.model_format}")
+    def _allennlp(self, archive: Path) -> Sequence[Path]:
+        from elmo_framework.compat.allennlp.export import export_allennlp
+
+        return [
+            export_allennlp(self.run_or_bilm, archive, packages=self.packages, bilm=self.run_bilms)
+        ]
+
+    def _checked_output(self) -> Path:
+        """Return the output folder or file; raise RunError for an option of another format."""
+        others = {"bilm": ("int8",), "onnx": ("float16",), "allennlp": ("int8", "float16")}
+        if self.dtype in others[self.model_format]:
+            raise RunError(f"--dtype {self.dtype} is not for --format {self.model_format}")
         if self.vocabulary is not None and self.model_format != "onnx":
             raise RunError("--vocabulary is for --format onnx")
+        outputs = {"--output-dir": self.output_dir, "--output-file": self.output_file}
+        flag = "--output-file" if self.model_format == "allennlp" else "--output-dir"
+        if (output := outputs.pop(flag)) is None or any(outputs.values()):
+            raise RunError(f"--format {self.model_format} needs {flag} alone")
+        return output

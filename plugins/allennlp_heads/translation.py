@@ -1,4 +1,4 @@
-"""Translate AllenNLP's configs of these heads."""
+"""Translate AllenNLP's configs of these heads, and write theirs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from elmo_framework.compat.allennlp import (
     Member,
     Pair,
     Place,
+    Rules,
     attention,
     component,
     dropped,
     encoder,
+    exported_attention,
+    exported_encoder,
+    exported_feedforward,
+    exported_output_layer,
     feedforward,
     into,
     kept,
     only,
     output_layer,
+    part,
+    register_exported_model,
+    register_exported_reader,
     register_model,
     register_reader,
     unsupported,
@@ -33,6 +41,9 @@ def register_translations() -> None:
     register_model("decomposable_attention", _DECOMPOSABLE_ATTENTION, _PARTS, _aggregate_names)
     register_model("constituency_parser", _CONSTITUENCY_PARSER, _PARSER_PARTS, _sentinel_names)
     register_reader("ptb_trees", _PTB_TREES)
+    register_exported_model("decomposable_attention", _exported_attention, _last_layers)
+    register_exported_model("constituency_parser", _exported_parser, _extractor)
+    register_exported_reader("ptb_trees", {"convert_parentheses": kept})
 
 
 def _aggregate(here: Place, value: Any) -> Mapping[str, Any]:
@@ -128,3 +139,33 @@ _PTB_TREES = Member(
         "pos_label_namespace": dropped("the model reads words alone"),
     },
 )
+
+
+def _exported_attention(model: Any) -> Rules:
+    layers = ("attend_feedforward", "compare_feedforward")
+    encoders = ("premise_encoder", "hypothesis_encoder")
+    return {
+        **{name: part(name, exported_feedforward, model, name) for name in layers},
+        **{name: part(name, exported_encoder, model, name) for name in encoders},
+        **exported_attention(model, "attend_feedforward"),
+        "aggregate_feedforward": dropped("added"),
+    }
+
+
+def _last_layers(values: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    options = {**values["aggregate_feedforward"], "type": "feedforward"}
+    first = model.aggregate_feedforward.linear_layers[0]
+    layers = exported_output_layer(options, model.num_labels)
+    return {"aggregate_feedforward": {"input_dim": first.in_features, **layers}}
+
+
+def _exported_parser(model: Any) -> Rules:
+    return {
+        "encoder": part("encoder", exported_encoder, model, "encoder"),
+        "feedforward": part("feedforward", exported_feedforward, model, "feedforward"),
+    }
+
+
+def _extractor(values: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    dim = model.encoder.output_dim
+    return {"span_extractor": {"type": "bidirectional_endpoint", "input_dim": dim}}

@@ -20,4 +20,4 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "model.tar.gz").symlink_to(fixtures / "allennlp/crf_tagger.tar.gz")
     (tmp_path / "test.txt").symlink_to(fixtures / "first_version/data/ner.txt")
     with without_plugins("ported"):
-        assert run_page(ROOT / "docs/from_allennlp.md") == 13
+        assert run_page(ROOT / "docs/from_allennlp.md") == 15

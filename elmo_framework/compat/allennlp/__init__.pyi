@@ -1,3 +1,11 @@
+from .exported_models import register_exported_model as register_exported_model
+from .exported_parts import exported_attention as exported_attention
+from .exported_parts import exported_encoder as exported_encoder
+from .exported_parts import exported_feedforward as exported_feedforward
+from .exported_parts import exported_output_layer as exported_output_layer
+from .exported_parts import expressible as expressible
+from .exported_parts import part as part
+from .exported_readers import register_exported_reader as register_exported_reader
 from .layers import attention as attention
 from .layers import encoder as encoder
 from .layers import feedforward as feedforward
@@ -9,6 +17,7 @@ from .readers import READER_RULES as READER_RULES
 from .readers import register_reader as register_reader
 from .rules import Member as Member
 from .rules import Place as Place
+from .rules import Rules as Rules
 from .rules import component as component
 from .rules import dropped as dropped
 from .rules import into as into

@@ -41,8 +41,13 @@ def _recurrent(kind: str) -> Suffixes:
     return suffixes
 
 
-def _highway_lstms(*names: tuple[str, str]) -> Suffixes:
-    """Return the names of layers, from AllenNLP's name of a layer without its number and ours."""
+def _highway_lstms(*names: tuple[str, str], has_input_bias: bool = False) -> Suffixes:
+    """Return the names of layers, from AllenNLP's name of a layer without its number and ours.
+
+    Args:
+        names: of the layers of each direction.
+        has_input_bias: whether a layer has two biases, unless `use_input_projection_bias` is false.
+    """
     parts = [
         ("input_linearity.weight", "input_weight", "highway_weight"),
         ("state_linearity.weight", "recurrent_weight", "transform_weight"),
@@ -51,12 +56,15 @@ def _highway_lstms(*names: tuple[str, str]) -> Suffixes:
 
     def suffixes(values: Mapping[str, Any]) -> Iterator[Pair]:
         has_highway = values.get("use_highway", True)
+        has_bias = has_input_bias and values.get("use_input_projection_bias", True)
         for layer, (of_theirs, of_ours) in product(range(_count(values, "num_layers")), names):
+            if has_bias:  # added to that of the state here
+                yield f"_module.{of_theirs}_{layer}.cell.input_linearity.bias", ""
             for theirs, gates, highway in parts:
                 for ours in [gates, highway] if has_highway else [gates]:
                     # Before AllenNLP 1.0 a layer was not wrapped.
-                    yield f"_module.{of_theirs}_{layer}.{theirs}", f"{of_ours}.{layer}.{ours}"
-                    yield f"_module.{of_theirs}_{layer}.cell.{theirs}", f"{of_ours}.{layer}.{ours}"
+                    for place in (f"{of_theirs}_{layer}", f"{of_theirs}_{layer}.cell"):
+                        yield f"_module.{place}.{theirs}", f"{of_ours}.{layer}.{ours}"
 
     return suffixes
 
@@ -78,7 +86,7 @@ def _composed(values: Mapping[str, Any]) -> Iterator[Pair]:
     encoders = values.get("encoders")
     for index, each in enumerate(encoders if isinstance(encoders, list) else []):
         for theirs, ours in _named(each, ENCODERS):
-            yield f"encoder{index}.{theirs}", f"encoders.{index}.{ours}"
+            yield f"encoder{index}.{theirs}", ours and f"encoders.{index}.{ours}"
 
 
 def _convolutions(values: Mapping[str, Any]) -> Iterator[Pair]:
@@ -86,7 +94,7 @@ def _convolutions(values: Mapping[str, Any]) -> Iterator[Pair]:
     for index in range(len(sizes) if isinstance(sizes, list) else 0):
         for name, _ in _LINEAR:
             yield f"conv_layer_{index}.{name}", f"convolutions.{index}.{name}"
-    if "output_dim" in values:
+    if values.get("output_dim") is not None:
         for name, _ in _LINEAR:
             yield f"projection_layer.{name}", f"projection.{name}"
 
@@ -98,7 +106,7 @@ def _no_parameters(values: Mapping[str, Any]) -> Iterator[Pair]:
 ENCODERS: dict[str, Suffixes] = {
     "lstm": _recurrent("lstm"),
     "gru": _recurrent("gru"),
-    "alternating_lstm": _highway_lstms(("layer", "layers")),
+    "alternating_lstm": _highway_lstms(("layer", "layers"), has_input_bias=True),
     "stacked_bidirectional_lstm": _highway_lstms(
         ("forward_layer", "forward_layers"), ("backward_layer", "backward_layers")
     ),
@@ -148,7 +156,8 @@ def _named(values: Any, table: Mapping[str, Suffixes]) -> Iterator[Pair]:
 
 Part: TypeAlias = tuple[str, str, str]
 """A part of a model: its place in AllenNLP's model and in ours, and its key in our config. A part
-without a key is a linear layer, or a weight alone where the key is `weight`."""
+without a key is a linear layer; with the key `weight` it is one without a bias here, as no softmax
+depends on it; with the key `embedding` it is a table."""
 
 _TAGGER: list[Part] = [
     ("encoder", "encoder", "encoder"),
@@ -157,7 +166,7 @@ _TAGGER: list[Part] = [
 PARTS: dict[str, list[Part]] = {
     "crf_tagger": [*_TAGGER, ("_feedforward", "feedforward", "feedforward")],
     "simple_tagger": _TAGGER,
-    "srl": [*_TAGGER, ("binary_feature_embedding", "predicate_embedding", "weight")],
+    "srl": [*_TAGGER, ("binary_feature_embedding", "predicate_embedding", "embedding")],
     "esim": [
         ("_encoder", "encoder", "encoder"),
         ("_projection_feedforward", "projection_feedforward", "projection_feedforward"),
@@ -190,10 +199,10 @@ PARTS: dict[str, list[Part]] = {
         (
             "_endpoint_span_extractor._span_width_embedding",
             "mentions.width_embedding",
-            "weight",
+            "embedding",
         ),
         ("_attentive_span_extractor._global_attention._module", "mentions.attention", ""),
-        ("_distance_embedding", "antecedents.distance_embedding", "weight"),
+        ("_distance_embedding", "antecedents.distance_embedding", "embedding"),
     ],
     "basic_classifier": [
         ("_seq2seq_encoder", "encoder", "encoder"),
@@ -238,13 +247,14 @@ def _of_embedders(model: Mapping[str, Any], has_input_elmo: bool) -> Iterator[Pa
 def _of_parts(model: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Pair]:
     for theirs_at, ours_at, key in parts:
         values = model.get(key)
-        if key in ("", "weight"):
+        if key in ("", "weight", "embedding"):
             yield f"{theirs_at}.weight", f"{ours_at}.weight"
+        if key in ("", "weight"):
             yield f"{theirs_at}.bias", "" if key else f"{ours_at}.bias"
         elif isinstance(values, dict):
             pairs = _named(values, ENCODERS) if "type" in values else _linear_layers(values)
             for theirs, ours in pairs:
-                yield f"{theirs_at}.{theirs}", f"{ours_at}.{ours}"
+                yield f"{theirs_at}.{theirs}", ours and f"{ours_at}.{ours}"
 
 
 def _special(model: Mapping[str, Any], kind: str, has_input_elmo: bool) -> Iterator[Pair]:

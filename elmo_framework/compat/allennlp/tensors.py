@@ -98,20 +98,36 @@ def _fitted(name: str, source: str, theirs: Mapping[str, Tensor], own: Tensor) -
 
 
 def _columns(source: str, theirs: Mapping[str, Tensor]) -> Tensor | None:
-    """Return the columns of a weight in our order; None where the order is the same."""
-    columns = torch.arange(theirs[source].shape[-1])
+    has_spans = _SPAN_WIDTHS in theirs and _SPAN_ATTENTION in theirs
+    return columns(
+        source,
+        theirs[source].shape[-1],
+        features=theirs[_SPAN_WIDTHS].shape[1] if has_spans else 0,
+        words=theirs[_SPAN_ATTENTION].shape[1] if has_spans else 0,
+    )
+
+
+def columns(source: str, number: int, *, features: int, words: int) -> Tensor | None:
+    """Return the columns of a weight of AllenNLP in our order; None where the order is the same.
+
+    Args:
+        source: AllenNLP's name of the weight.
+        number: of its columns.
+        features: the dimension of a feature of a coreference model.
+        words: the dimension of its embedder.
+    """
+    every = torch.arange(number)
     if source == _POOLED:
         # There the pools are max, min, mean and attention; here the mean is before the min.
-        first, third, second, fourth = columns.chunk(4)
+        first, third, second, fourth = every.chunk(4)
         return torch.cat([first, second, third, fourth])
     if not (_OF_SPANS.search(source) or source == _OF_PAIRS):
         return None
     # There the vector of a span is start, end, width, head; here the head is before the width.
-    features, words = theirs[_SPAN_WIDTHS].shape[1], theirs[_SPAN_ATTENTION].shape[1]
-    number = _NUM_SPANS_OF_PAIR if source == _OF_PAIRS else 1
-    span_dim = (len(columns) - (features if source == _OF_PAIRS else 0)) // number
+    num_spans = _NUM_SPANS_OF_PAIR if source == _OF_PAIRS else 1
+    span_dim = (number - (features if source == _OF_PAIRS else 0)) // num_spans
     ends = span_dim - features - words
-    spans, rest = columns[: number * span_dim].chunk(number), columns[number * span_dim :]
+    spans, rest = every[: num_spans * span_dim].chunk(num_spans), every[num_spans * span_dim :]
     parts = [torch.split(span, [ends, features, words]) for span in spans]
     return torch.cat([*(each for a, b, c in parts for each in (a, c, b)), rest])
 

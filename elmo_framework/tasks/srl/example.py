@@ -68,6 +68,7 @@ def examples_of(sentence: SrlExample, *, skip_empty: bool) -> Iterator[SrlExampl
         yield SrlExample(words, (proposition,), targets=targets)
 
 
+_PREDICATE_TAG = "-V"
 UNCOUNTED = -100
 """Tag id without a loss: of padding, and of tags that do not occur in the training data."""
 
@@ -141,6 +142,21 @@ def srl_batch(
         predicates=tuple(predicates),
         examples=tuple(examples),
     )
+
+
+def tagged_predicates(batch: SrlBatch) -> Int[Tensor, "predicates tokens"]:
+    """Return 1 at the words that are tagged as a predicate, such as both of "came up".
+
+    Where an example has no tags, it is at the first word of each predicate.
+    """
+    marked, row = batch.is_predicate.clone(), 0
+    for example, places in zip(batch.examples, batch.predicates, strict=True):
+        for _, tags in example.propositions or ():
+            is_tagged = [tag.endswith(_PREDICATE_TAG) for tag in tags]
+            marked[row, : len(tags)] = torch.tensor(is_tagged, dtype=torch.long)
+            row += 1
+        row += 0 if example.propositions else len(places)
+    return marked
 
 
 def example_predicates(example: SrlExample, vocabularies: Vocabularies) -> tuple[int | None, ...]:

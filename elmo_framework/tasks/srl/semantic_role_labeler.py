@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 import torch
 from jaxtyping import Float
@@ -19,7 +19,8 @@ from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.head import Head, LogitsOutput, mean_logits
 from elmo_framework.nn.crf import Constraints, best_sequences, penalties
-from elmo_framework.tasks.srl.example import UNCOUNTED, SrlBatch
+from elmo_framework.tasks.srl.example import UNCOUNTED, SrlBatch, tagged_predicates
+from elmo_framework.tasks.srl.summed_decoding import tags_of_largest_sums
 from elmo_framework.tasks.srl.task import SrlTask
 
 
@@ -43,6 +44,11 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         output_embedder: vectors appended to the output of the encoder: ELMo at the output.
         binary_feature_dim: the dimension of the predicate indicator.
         embedding_dropout: dropout rate of the word embeddings.
+        decoding: what is added up for a sequence of tags: their log probabilities, or, as in
+            AllenNLP, their probabilities.
+        predicate_words: which words the predicate indicator marks: the `first` of the predicate,
+            or, as in AllenNLP, all that are `tagged` as V in the data; of inputs without tags the
+            first alone.
     """
 
     task = SrlTask()
@@ -58,8 +64,11 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         output_embedder: TokenEmbedder | None = None,
         binary_feature_dim: Dim = 100,
         embedding_dropout: DropoutRate = 0.0,
+        decoding: Literal["log_probabilities", "probabilities"] = "log_probabilities",
+        predicate_words: Literal["first", "tagged"] = "first",
     ) -> None:
         super().__init__()
+        self._decoding, self._predicate_words = decoding, predicate_words
         self.labels: Vocabulary = vocabularies.required_labels()
         self.embedder = embedder
         self.predicate_embedding = nn.Embedding(2, binary_feature_dim)
@@ -75,7 +84,10 @@ class SemanticRoleLabeler(Head[SrlBatch]):
 
     def forward(self, batch: SrlBatch) -> LogitsOutput:
         words = self.dropout(self.embedder(batch.text)).index_select(0, batch.sentence_ids)
-        marks = self.predicate_embedding(batch.is_predicate)
+        marked = batch.is_predicate
+        if self._predicate_words == "tagged":
+            marked = tagged_predicates(batch)
+        marks = self.predicate_embedding(marked)
         encoded = self.encoder(torch.cat([words, marks], dim=2), batch.mask)
         if self.output_embedder is not None:
             vectors = self.output_embedder(batch.text).index_select(0, batch.sentence_ids)
@@ -93,6 +105,20 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         return LogitsOutput(loss=None, logits=mean_logits(outputs, heads))
 
     def predict(self, output: LogitsOutput, batch: SrlBatch) -> list[tuple[Proposition, ...]]:
+        rows = ([self.labels.items[tag] for tag in row] for row in self._best(output, batch))
+        return [
+            tuple(Proposition(place, tuple(next(rows)[: len(example.words)])) for place in places)
+            for example, places in zip(batch.examples, batch.predicates, strict=True)
+        ]
+
+    def _best(self, output: LogitsOutput, batch: SrlBatch) -> list[list[int]]:
+        if self._decoding == "probabilities":
+            return tags_of_largest_sums(
+                output.logits.softmax(dim=2),
+                batch.mask.sum(dim=1).tolist(),
+                start=self.start,
+                transitions=self.inner,
+            )
         # log p differs from the logits by a constant per word, which does not change the maximum.
         best = best_sequences(
             output.logits.to(self.start.dtype),
@@ -101,11 +127,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             transitions=self.inner,
             end=self.end,
         )
-        rows = ([self.labels.items[tag] for tag in row] for row in best.tolist())
-        return [
-            tuple(Proposition(place, tuple(next(rows)[: len(example.words)])) for place in places)
-            for example, places in zip(batch.examples, batch.predicates, strict=True)
-        ]
+        rows: list[list[int]] = best.tolist()
+        return rows
 
     def annotation_probabilities(
         self,

@@ -107,9 +107,9 @@ class Tagger(Head[LabeledBatch], ABC):
         self.register_buffer("_class_weights", None, persistent=False)
         self.labels: Vocabulary = vocabularies.required_labels()
         tags, begun = self.labels.items, vocabularies.counted("beginnings")
-        self._scheme = label_encoding or scheme_of(tags, begun)
+        self.scheme = label_encoding or scheme_of(tags, begun)
         # Tags may violate every scheme, or all be O.
-        self._has_spans = self._scheme is not None or bool(spans(self.labels.items))
+        self._has_spans = self.scheme is not None or bool(spans(self.labels.items))
         self.embedder = embedder
         dim = embedder.output_dim
         self.encoder = None if encoder is None else encoder.build(input_dim=dim)
@@ -310,7 +310,7 @@ class SimpleTagger(Tagger):
             output_encoder=output_encoder,
             dropout=dropout,
         )
-        self.crf = _crf(self.labels, self._scheme) if decoder == "crf" else None
+        self.crf = _crf(self.labels, self.scheme) if decoder == "crf" else None
         for key, value in (("class_weights", class_weights), ("label_smoothing", label_smoothing)):
             if value and self.crf is not None:
                 refuse_key(key, "is for `decoder: softmax`; a CRF predicts whole sequences")
@@ -358,10 +358,10 @@ class CrfTagger(Tagger):
             feedforward=feedforward,
             label_encoding=label_encoding,
         )
-        _log.info("the %d tags are of the scheme %s", len(self.labels), self._scheme)
+        _log.info("the %d tags are of the scheme %s", len(self.labels), self.scheme)
         self.crf = _crf(
             self.labels,
-            self._scheme if constrain_transitions else None,
+            self.scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
         )
 

@@ -11,6 +11,8 @@ import torch
 
 from elmo_framework import components, load
 from elmo_framework.commands.main import main
+from elmo_framework.compat.allennlp.archive import import_archive
+from elmo_framework.compat.allennlp.export import export_allennlp
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config
@@ -33,6 +35,7 @@ from plugins.allennlp_heads.trees import (
 )
 from tests.experiment.task_check import check_task
 from tests.unit.compat.test_archive import ARCHIVES, EXPECTED, outputs
+from tests.unit.compat.test_export import check_equal
 from tests.unit.tasks.classifiers import batch_of
 
 TREES = ARCHIVES / "trees.mrg"
@@ -319,3 +322,11 @@ def test_imported_parser_has_the_trees_of_allennlp(tmp_path: Path) -> None:
         _, tree = parse_tree(each["trees"])
         labeled = [span for span in tree.constituents if span.label not in ("NO", "LABEL")]
         assert list(prediction) == labeled, example.words
+
+
+def test_exported_model_is_imported_bit_for_bit(tmp_path: Path) -> None:
+    first, second, archive = tmp_path / "a", tmp_path / "b", tmp_path / "model.tar.gz"
+    import_archive(ARCHIVES / "constituency_parser.tar.gz", first)
+    export_allennlp(first, archive)
+    import_archive(archive, second)
+    check_equal(first, second, TREES)

@@ -13,6 +13,8 @@ import torch
 
 from elmo_framework import components, load
 from elmo_framework.commands.main import main
+from elmo_framework.compat.allennlp.archive import import_archive
+from elmo_framework.compat.allennlp.export import export_allennlp
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config
@@ -28,6 +30,7 @@ from tests.experiment.task_check import check_task
 from tests.plugin_scope import without_plugins
 from tests.unit.compat.configs import FIXTURES
 from tests.unit.compat.test_archive import ARCHIVES, DATA, EXPECTED, check_label, outputs
+from tests.unit.compat.test_export import check_equal
 from tests.unit.tasks.classifiers import (
     batch_of,
     check_a_batch_equals_its_rows,
@@ -271,3 +274,11 @@ def test_imported_model_has_the_logits_of_allennlp(tmp_path: Path) -> None:
     assert len(answers) == len(expected) == 9
     for (_, output, prediction), each in zip(answers, expected, strict=True):
         check_label(output, prediction, each)
+
+
+def test_exported_model_is_imported_bit_for_bit(tmp_path: Path) -> None:
+    first, second, archive = tmp_path / "a", tmp_path / "b", tmp_path / "model.tar.gz"
+    import_archive(ARCHIVES / "decomposable_attention.tar.gz", first)
+    export_allennlp(first, archive)
+    import_archive(archive, second)
+    check_equal(first, second, DATA / "snli.jsonl")

@@ -18,6 +18,7 @@ from elmo_framework.model.model import Model
 from elmo_framework.tasks.srl.example import (
     SrlBatch,
     SrlExample,
+    tagged_predicates,
 )
 from elmo_framework.tasks.srl.reader import SrlReader
 from elmo_framework.tasks.srl.semantic_role_labeler import SemanticRoleLabeler
@@ -208,6 +209,43 @@ def test_prediction_is_the_best_valid_bio_sequence():
         }
         best = max(scored, key=scored.__getitem__)
         assert found == Proposition(1, tuple(tags[tag] for tag in best))
+
+
+def test_probabilities_may_be_added_in_place_of_their_logarithms():
+    """Of three words, each with its own probabilities: brute force over all sequences."""
+    example = SrlExample(("a", "b", "c"), (Proposition(1, ("O", "B-V", "O")),))
+    adding, multiplying = labeler(decoding="probabilities").eval(), labeler().eval()
+    batch, items = batch_of(adding, [example]), COUNTS.labels().items
+    sequences = [tags for tags in product(items, repeat=3) if _is_allowed(list(tags))]
+    differ = 0
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        logits = 3 * torch.randn(1, 3, len(items), generator=generator)
+        output = LogitsOutput(loss=None, logits=logits)
+        rows = logits[0].double().softmax(-1).numpy()
+        sums = [rows[range(3), list(map(items.index, tags))].sum() for tags in sequences]
+        ((added,),) = adding.predict(output, batch)
+        ((multiplied,),) = multiplying.predict(output, batch)
+        # The sums are rounded to 1/128: see `summed_decoding`.
+        assert max(sums) - sums[sequences.index(added.tags)] < 3 / 128
+        differ += added.tags != multiplied.tags
+    assert differ
+
+
+def test_all_words_that_are_tagged_as_the_predicate_may_be_marked():
+    words = ("She", "came", "up", "late")
+    tags = ("B-ARG0", "B-V", "I-V", "O")
+    labeled = SrlExample(words, (Proposition(1, tags), Proposition(None, ("O",) * 4)))
+    others = (SrlExample(words, None, (1, 2)), SrlExample(words, ()))
+    model = labeler(predicate_words="tagged")
+    marked = [tagged_predicates(batch_of(model, [each])).tolist() for each in (labeled, *others)]
+    assert marked == [[[0, 1, 1, 0], [0] * 4], [[0, 1, 0, 0], [0, 0, 1, 0]], [[0] * 4]]
+    batch, first = batch_of(model, [labeled]), labeler()
+    first.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        logits = [each.eval()(batch).logits for each in (model, first)]
+    assert not torch.allclose(logits[0][0], logits[1][0])
+    torch.testing.assert_close(logits[0][1], logits[1][1])
 
 
 def _is_allowed(tags: list[str]) -> bool:
