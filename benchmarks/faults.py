@@ -296,6 +296,7 @@ _COMPAT = [
         ('_boundary("<S>")', 'dropped("")'),
         ('if loader.get("shuffle") is False:', "if False:"),
     ),
+    *_faults("compat/allennlp/archive.py", ("and published_name(places) is None:", "and False:")),
     *_faults(
         "compat/allennlp/tensors.py",
         ("for each in (a, c, b))", "for each in (a, b, c))"),
@@ -336,7 +337,7 @@ _COMPAT = [
     *_faults(
         "tasks/srl/summed_decoding.py",
         ("sums[_START] = _FIRST_SUM", "sums[_START] = 0"),
-        ("start.masked_fill(start < 0, _NEVER)", "start"),
+        ("start.masked_fill(start < 0, _NEVER)", "torch.zeros_like(start)"),
     ),
     *_faults(
         "tasks/srl/semantic_role_labeler.py",

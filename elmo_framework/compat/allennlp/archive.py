@@ -23,6 +23,7 @@ from torch import Tensor
 from elmo_framework import components
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.compat.allennlp.character_tables import character_items, fitted_tables
+from elmo_framework.compat.allennlp.embedders import published_name
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.tensors import UnknownWeightsError, translated_weights
 from elmo_framework.compat.allennlp.translate import translate_allennlp
@@ -269,6 +270,12 @@ def _name_bilm(block: dict[str, Any], archive: AllenNlpArchive, bilm: Path | str
         if isinstance(place, str) and "://" not in place and not Path(place).is_file():
             raise DataError(
                 f"its biLM is not in the archive, and not at {place}; name its folder with --bilm",
+                path=archive.path,
+            )
+        if isinstance(place, str) and "://" in place and published_name(places) is None:
+            raise DataError(
+                f"its biLM is not in the archive, but at {place}; download its options and "
+                "weights, and name their folder with --bilm",
                 path=archive.path,
             )
     weights = places[1]

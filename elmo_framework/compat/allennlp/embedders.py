@@ -228,7 +228,7 @@ def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
     if any(file is not None and not isinstance(file, str) for file in files):
         here.problem(f"expected the paths of options_file and weight_file, not {shown(files)}")
         return ours
-    if (name := _published(files)) is not None:
+    if (name := published_name(files)) is not None:
         here.at("options_file").note("becomes", f"bilm: {name!r}")
         return {**_type(ours), "bilm": name, **ours}
     for key, file in zip(("options_file", "weight_file"), files, strict=True):
@@ -242,7 +242,7 @@ def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
     return {**_type(ours), "options_file": files[0], "weight_file": files[1], **ours}
 
 
-def _published(files: Sequence[str | None]) -> str | None:
+def published_name(files: Sequence[str | None]) -> str | None:
     """Return our name of a published biLM by the URLs of its files; AllenNLP's default is one.
 
     Its files had several addresses over the years, all on S3.

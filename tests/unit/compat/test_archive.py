@@ -274,6 +274,21 @@ def test_a_bilm_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
         import_archive(path, tmp_path / "run")
 
 
+def test_a_bilm_at_an_address_is_asked_for(tmp_path: Path) -> None:
+    def change(config: dict[str, Any]) -> None:
+        with_elmo(config)
+        elmo = config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
+        elmo["options_file"] = "https://example.org/options.json"
+        elmo["weight_file"] = "https://example.org/weights.hdf5"
+
+    path = repacked(tmp_path, change=change)
+    with pytest.raises(DataError, match=r"at https://example.org/options.json; download .* --bilm"):
+        import_archive(path, tmp_path / "run")
+    # With a name it is not read from there.
+    with pytest.raises(DataError, match="has no weights for"):
+        import_archive(path, tmp_path / "run", bilm="mini")
+
+
 def test_another_bilm_than_that_of_the_training_is_refused(tmp_path: Path) -> None:
     name = "text_field_embedder.token_embedder_elmo._elmo._elmo_lstm._token_embedder"
     for difference, message in [(0, "has no weights for"), (1, "another biLM")]:
