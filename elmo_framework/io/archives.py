@@ -56,17 +56,29 @@ def write_archive(files: Mapping[str, Path | bytes], archive: Path) -> None:
     manifest = {"format": FORMAT, "elmo_framework": VERSION, "files": members}
     total = sum(member["bytes"] for member in members.values())
     with (
-        replacing(archive) as aside,
-        aside.open("wb") as raw,
-        # No name and no time in the header: the bytes depend on the content alone.
-        gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        compressed_tar(archive) as add,
         ProgressBar(f"writing {archive.name}", total=total, unit="byte") as progress,
     ):
-        _add(tar, MANIFEST, json.dumps(manifest, indent=1).encode())
+        add(MANIFEST, json.dumps(manifest, indent=1).encode())
         for name in names:
-            _add(tar, name, files[name])
+            add(name, files[name])
             progress.advance(members[name]["bytes"])
+
+
+@contextmanager
+def compressed_tar(path: Path) -> Iterator[Callable[[str, Path | bytes], None]]:
+    """Write a gzip-compressed tar file, whose bytes depend on its members alone.
+
+    An existing file is replaced at the end. Yields what adds a member: its name and its content,
+    or the path of that.
+    """
+    with (
+        replacing(path) as aside,
+        aside.open("wb") as raw,
+        gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as packed,  # of no name and no time
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        yield partial(_add, tar)
 
 
 def is_archive(path: Path) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,12 +23,11 @@ from elmo_framework.config.resolve import filled
 from elmo_framework.errors import ConfigError, RunError
 from elmo_framework.experiment.load_run import read_experiment
 from elmo_framework.experiment.references import BiLmPaths
-from elmo_framework.io.files import replacing
+from elmo_framework.io.archives import compressed_tar
 from elmo_framework.model.head import Head
 from elmo_framework.nn.crf import ConditionalRandomField
 
 _UNPADDED = ("*tags", "*labels")
-_COMPRESSION = 6
 
 
 @torch.no_grad()
@@ -73,7 +70,9 @@ def export_allennlp(
         "weights.th": _pickled(weights),
         **_vocabulary(embedded.namespaces),
     }
-    _write(files, archive)
+    with compressed_tar(archive) as add:
+        for name, content in files.items():
+            add(name, content)
     return archive
 
 
@@ -130,17 +129,3 @@ def _vocabulary(namespaces: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
         ).encode()
         for name, listed in items.items()
     }
-
-
-def _write(files: Mapping[str, bytes], archive: Path) -> None:
-    with (
-        replacing(archive) as aside,
-        aside.open("wb") as raw,
-        # No name and no time in the header: the bytes depend on the content alone.
-        gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
-    ):
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
