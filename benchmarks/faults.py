@@ -97,6 +97,8 @@ _NN = [
             "out[k] += mask ? of_hidden[at + k] :",
         ),
     ),
+    *_faults("kernels/packed_product.py", ('"int8, a scale per row"', '"int8"')),
+    *_faults("embedding/embed.py", ("ARITHMETIC[job.precision]", "job.precision")),
     *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
     *_faults("kernels/window_maxima.py", ("-len(rows) % _STEP_OF_WINDOWS", "0")),
     *_faults(

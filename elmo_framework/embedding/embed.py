@@ -50,6 +50,7 @@ from elmo_framework.errors import RunError
 from elmo_framework.io.files import repairable
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.io.resumable_output import ResumableOutput, stoppable
+from elmo_framework.kernels.product import ARITHMETIC
 from elmo_framework.training.process_group import (
     ProcessGroup,
     choose_device,
@@ -189,7 +190,7 @@ def _settings(job: EmbeddingJob, reader: VectorReader) -> dict[str, Any]:
         "layers": reader.layers,
         "dtype": job.dtype,
         "format": job.file_format,
-        "precision": job.precision,
+        "precision": ARITHMETIC[job.precision],
         "max_tokens": reader.max_tokens,
         "keeps_sentences": not job.forget_sentences,
         "uses_sentence_keys": job.use_sentence_keys,

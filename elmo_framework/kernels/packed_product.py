@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ctypes import Structure, byref, c_long, c_void_p
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -13,6 +14,15 @@ from elmo_framework.kernels.compiler import library, pointers
 
 Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
 """Precision of products; inputs and outputs have the type of the weights."""
+
+ARITHMETIC: Mapping[Precision, str] = {
+    "float32": "float32",
+    "bfloat16": "bfloat16",
+    "int8": "int8, a scale per row",
+}
+"""Identifies the numbers that a precision gives. What is kept on the disk has it in its key, so
+that results of an earlier arithmetic (the first int8 had one scale for all rows) are not mixed in.
+"""
 
 _GROUP = 64
 """The number of outputs in a block; `GROUP` in `packed.h`."""

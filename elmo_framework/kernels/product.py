@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
 from elmo_framework.kernels.compiler import library, pointers
+from elmo_framework.kernels.packed_product import ARITHMETIC as ARITHMETIC
 from elmo_framework.kernels.packed_product import Precision as Precision
 from elmo_framework.kernels.packed_product import pack, quantized, row_scales
 

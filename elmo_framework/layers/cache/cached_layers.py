@@ -15,7 +15,7 @@ from elmo_framework.console import ProgressBar, format_bytes, plural
 from elmo_framework.data.sentences import pools
 from elmo_framework.data.text import TextBatch
 from elmo_framework.errors import DataError
-from elmo_framework.kernels.product import Precision
+from elmo_framework.kernels.product import ARITHMETIC, Precision
 from elmo_framework.layers.cache.layer_cache import DTYPES, CacheKey, LayerCache
 from elmo_framework.layers.cache.shards import (
     Shard,
@@ -78,7 +78,7 @@ class CachedLayers(LayerSource):
             self.num_layers,
             self.dim,
             dtype,
-            default_dtype if precision == "float32" else precision,
+            default_dtype if precision == "float32" else ARITHMETIC[precision],
         )
         self.dtype: CacheDtype = dtype
         self._layer_cache = LayerCache(self._key, source=fingerprint.path)

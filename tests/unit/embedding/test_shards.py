@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,15 @@ def test_shards_of_other_settings_are_refused(sharded: Make, changes: dict[str, 
     embed(sharded(part=JobPart(0, 9)))
     with pytest.raises(RunError, match="its shards have other settings"):
         embed(sharded(part=JobPart(1, 9), **changes))
+
+
+def test_shards_of_an_earlier_arithmetic_are_refused(sharded: Make, tmp_path: Path) -> None:
+    embed(sharded(part=JobPart(0, 9), precision="int8"))
+    settings = tmp_path / "out/_settings.json"
+    former = {**json.loads(settings.read_text()), "precision": "int8"}
+    settings.write_text(json.dumps(former))
+    with pytest.raises(RunError, match=r"other settings \(precision\)"):
+        embed(sharded(part=JobPart(1, 9), precision="int8"))
 
 
 def test_other_input_is_refused(sharded: Make, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from elmo_framework.layers import shared_source
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen, open_layers
 from elmo_framework.layers.cache import cached_layers, layer_cache, verified_blocks
 from elmo_framework.layers.cache.cached_layers import CachedLayers
+from elmo_framework.layers.cache.layer_cache import CacheKey
 from elmo_framework.layers.cache.shards import Shards
 from tests.numpy_bilm import NumpyBiLm
 
@@ -47,11 +48,14 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], ...
     return batches
 
 
-def opened(folder: Path, *, in_memory: bool = False, dtype="float32") -> CachedLayers:
+def opened(
+    folder: Path, *, in_memory: bool = False, dtype="float32", precision="float32"
+) -> CachedLayers:
     """As a new process would open it."""
     shared_source._shared.clear()
     cache = "memory" if in_memory else "disk"
-    source = open_layers(bilm_files(folder), cache=cache, cache_dtype=dtype)
+    files = bilm_files(folder)
+    source = open_layers(files, cache=cache, cache_dtype=dtype, precision=precision)
     assert isinstance(source, CachedLayers)
     return source
 
@@ -99,6 +103,24 @@ def test_each_distinct_sentence_is_computed_and_cached_once(folder: Path, cache,
     assert sorted(sentences) == [("a", "b"), ("ab",), ("c",), ("d",)]
     (report,) = layer_cache.reports()
     assert report.num_sentences == 4
+
+
+@pytest.mark.parametrize(
+    ("precision", "is_read"), [("float32", True), ("bfloat16", True), ("int8", False)]
+)
+def test_layers_of_an_earlier_arithmetic_are_computed_again(
+    folder: Path, cache: Path, computed, precision: str, is_read: bool
+) -> None:
+    stored = prepared(folder, precision=precision)
+    # The key of the first version, whose int8 had one scale for all rows.
+    former = CacheKey(
+        stored.fingerprint.digest, stored.num_layers, stored.dim, "float32", precision
+    )
+    (path,) = cache.glob("[!.]*")
+    path.rename(cache / former.key)
+    computed.clear()
+    prepared(folder, precision=precision)
+    assert (not computed) == is_read
 
 
 def test_sentences_with_the_same_letters_are_distinguished(folder: Path) -> None:
