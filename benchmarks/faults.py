@@ -80,6 +80,12 @@ _TRAINING = [
 ]
 _NN = [
     *_faults(
+        "nn/highway_lstm.py",
+        ("reversed_rows(rows, mask) if self.is_backward else rows", "rows"),
+        ("else outputs) * mask[:, :, None]", "else outputs)"),
+    ),
+    *_faults("nn/spans.py", ("range(min(length, max_width))", "range(max_width)")),
+    *_faults(
         "kernels/lstm_step.c",
         ("            d = fabsf(c1[k]) >= limit ? 0.0f : d;\n", ""),
         ("dc[k] = d * f;", "dc[k] = d;"),
@@ -182,7 +188,7 @@ _BILM = [
     *_faults("bilm/layer_output.py", ("vectors[:, 1:-1]", "vectors[:, :-2]")),
     *_faults(
         "bilm/context_layers.py",
-        ("turned = reversed_rows(words, mask)", "turned = words"),
+        ("turned = reversed_rows(words, on_device)", "turned = words"),
         (
             'if direction == "forward" else self.backward_lstm',
             "if direction else self.backward_lstm",
@@ -235,7 +241,9 @@ _METRICS = [
 _TASKS = [
     *_faults(
         "tasks/coreference/mentions.py",
-        ("int(self._spans_per_word * num_words)", "int(2 * self._spans_per_word * num_words)"),
+        ("self._spans_per_word * sum(lengths)", "2 * self._spans_per_word * sum(lengths)"),
+        ('masked_fill(~windows.inside.flatten(), float("-inf"))', "clone()"),
+        ("np.sort(selected)", "selected"),
         ("words.encoded.index_select(0, starts + widths)", "words.encoded.index_select(0, starts)"),
         (
             'if self._attention_reads == "encoder" else words.embedded',
@@ -244,8 +252,16 @@ _TASKS = [
         ("if self._crossing_spans:", "if False:"),
     ),
     *_faults(
+        "tasks/coreference/example.py",
+        ("rows * num_tokens + tokens", "rows + tokens"),
+        ("batch.offsets[rows] + tokens", "tokens"),
+        ("_firsts(lengths)[row] + first", "_firsts(lengths)[row]"),
+        ("documents=self.documents[rows]", "documents=self.documents[: len(rows)]"),
+    ),
+    *_faults(
         "tasks/coreference/span_ranker.py",
         ("ends = places[spans.starts + spans.widths]", "ends = places[spans.starts]"),
+        ("row[: len(words)] for row", "row for row"),
     ),
     *_faults("tasks/question_answering/bidaf.py", ("| None = 17", "| None = 18")),
     *_faults(

@@ -91,14 +91,15 @@ class BiLm(nn.Module, Registrable):
 
         Args:
             words: vectors of `encode`, zero at padding.
-            mask: true at words and boundaries.
+            mask: true at words and boundaries; one on the CPU is not waited for.
             state: see `forward`.
         """
+        on_device = mask.to(words.device, non_blocking=True)
         if self.context_layers.is_bidirectional:
             context = self.context_layers.read(words, mask, direction="forward").layers
-            return LayerOutput(torch.cat([words[None], context]), mask, {})
+            return LayerOutput(torch.cat([words[None], context]), on_device, {})
         layers, states = self.context_layers.read_both(words, mask, state or {})
-        return LayerOutput(layers, mask, states)
+        return LayerOutput(layers, on_device, states)
 
     def encode(
         self, characters: Int[Tensor, "batch tokens characters"]

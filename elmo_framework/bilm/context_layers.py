@@ -70,7 +70,7 @@ class ContextLayers(Part, Registrable, ABC):
         Args:
             inputs: word vectors in reading order: for the backward direction the caller has
                 reversed each row within its length.
-            mask: true at words; a row's words come first.
+            mask: true at words, which come first in a row; one on the CPU is not waited for.
             direction: whose weights are used.
             state: the last state of the same rows; zeros when None.
         """
@@ -92,10 +92,11 @@ class ContextLayers(Part, Registrable, ABC):
             [x; x], then [forward; backward] of each layer, and the state of each direction.
         """
         forward = self.read(words, mask, direction="forward", state=states.get("forward"))
-        turned = reversed_rows(words, mask)
+        on_device = mask.to(words.device, non_blocking=True)
+        turned = reversed_rows(words, on_device)
         backward = self.read(turned, mask, direction="backward", state=states.get("backward"))
-        backward_layers = torch.stack([reversed_rows(layer, mask) for layer in backward.layers])
-        context = torch.cat([forward.layers, backward_layers], dim=-1)
+        backward_layers = [reversed_rows(layer, on_device) for layer in backward.layers]
+        context = torch.cat([forward.layers, torch.stack(backward_layers)], dim=-1)
         layers = torch.cat([words.repeat(1, 1, 2)[None], context])
         return layers, {"forward": forward.state, "backward": backward.state}
 

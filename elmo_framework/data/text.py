@@ -50,6 +50,13 @@ class TextBatch:
     def num_words(self) -> int:
         return sum(map(len, self.words))
 
+    @property
+    def mask_on_cpu(self) -> Bool[Tensor, "batch tokens"]:
+        """The mask, known without waiting for its device."""
+        if self.mask.is_cpu:
+            return self.mask
+        return _mask([*map(len, self.words)], self.mask.shape[1])
+
 
 class Indexer(ABC):
     """Converts the words of a sentence to ids; picklable.
@@ -86,14 +93,18 @@ def collate_text(
     places: Iterable[DocumentPlace] | None = None,
 ) -> TextBatch:
     """Batch sentences, padded to the longest, and to at least one word."""
-    lengths = torch.tensor([len(words) for words in sentences], dtype=torch.long)
-    num_tokens = max(1, int(lengths.max()) if len(sentences) else 1)
+    lengths = [len(words) for words in sentences]
+    num_tokens = max(1, *lengths) if lengths else 1
     return TextBatch(
         words=tuple(tuple(words) for words in sentences),
-        mask=torch.arange(num_tokens) < lengths[:, None],
+        mask=_mask(lengths, num_tokens),
         ids={indexer.key: _padded(indexer, sentences, num_tokens) for indexer in indexers},
         places=None if places is None else tuple(places),
     )
+
+
+def _mask(lengths: Sequence[int], num_tokens: int) -> Bool[Tensor, "batch tokens"]:
+    return torch.arange(num_tokens) < torch.tensor(lengths, dtype=torch.long)[:, None]
 
 
 def _padded(indexer: Indexer, sentences: Sequence[Sequence[str]], num_tokens: int) -> Tensor:

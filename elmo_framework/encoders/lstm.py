@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import final
+from collections.abc import Iterable
+from typing import cast, final
 
 import torch
 from torch import nn
@@ -11,6 +12,7 @@ from torch import nn
 from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers, require_size
 from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
 from elmo_framework.encoders.pooler import Pooled, Pooler
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.nn.highway_lstm import HighwayLstm
 from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.nn.packing import Packing
@@ -173,9 +175,14 @@ class AlternatingLstm(Encoder):
         )
 
     def forward(self, inputs: Inputs, mask: Mask) -> Encoded:
+        layers = cast(Iterable[HighwayLstm], self.layers)
+        if not uses_cpu_code(inputs):  # An accelerator would wait for the lengths.
+            for layer in layers:
+                inputs = layer.read_rows(inputs, mask)
+            return inputs
         packing = Packing.of(mask)
         words = packing.pack(inputs)
-        for layer in self.layers:
+        for layer in layers:
             words = layer(words, packing.sizes)
         return packing.unpack(words)
 
@@ -227,9 +234,15 @@ class StackedBidirectionalLstm(Encoder):
         self.layer_dropout = VariationalDropout(layer_dropout_probability)
 
     def forward(self, inputs: Inputs, mask: Mask) -> Encoded:
-        packing = Packing.of(mask)
-        for number, both in enumerate(zip(self.forward_layers, self.backward_layers, strict=True)):
-            words = packing.pack(self.layer_dropout(inputs) if number else inputs)
-            outputs = torch.cat([layer(words, packing.sizes) for layer in both], dim=1)
-            inputs = packing.unpack(outputs)
+        # As in AlternatingLstm.
+        packing = Packing.of(mask) if uses_cpu_code(inputs) else None
+        pairs = zip(self.forward_layers, self.backward_layers, strict=True)
+        for number, both in enumerate(cast(Iterable[tuple[HighwayLstm, ...]], pairs)):
+            rows = self.layer_dropout(inputs) if number else inputs
+            if packing is None:
+                inputs = torch.cat([layer.read_rows(rows, mask) for layer in both], dim=2)
+            else:
+                words = packing.pack(rows)
+                outputs = torch.cat([layer(words, packing.sizes) for layer in both], dim=1)
+                inputs = packing.unpack(outputs)
         return inputs

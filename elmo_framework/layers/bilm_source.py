@@ -88,7 +88,8 @@ class FrozenBiLm(LayerSource):
             if self._scripts is not None:
                 self._scripts.read(text.words)
             bilm = self.prepared(text.mask.device)
-            return bilm.contextualize(self._words.framed(text), framed_mask(text.mask), state)
+            mask = framed_mask(text.mask_on_cpu)
+            return bilm.contextualize(self._words.framed(text), mask, state)
 
     def read_in_parts(
         self, words: Sequence[str], *, max_tokens: int = 4096, device: torch.device

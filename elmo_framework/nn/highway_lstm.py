@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
@@ -19,6 +19,7 @@ from torch.nn import functional
 from elmo_framework.kernels.backend import autocast_dtype, no_autocast
 from elmo_framework.kernels.highway_step import highway_step, highway_step_backward
 from elmo_framework.kernels.product import linear, prepared, product, rounded_up, weight_gradient
+from elmo_framework.nn.packing import reversed_rows
 from elmo_framework.nn.part import Gates, TensorPart
 
 _Steps: TypeAlias = list[tuple[slice, slice]]
@@ -78,9 +79,31 @@ class HighwayLstm(TensorPart):
             words: word vectors, step by step.
             sizes: number of unfinished rows at each step.
         """
+        return self._outputs(words, sizes, is_backward=self.is_backward)
+
+    def read_rows(
+        self, rows: Float[Tensor, "batch tokens input"], mask: Bool[Tensor, "batch tokens"]
+    ) -> Float[Tensor, "batch tokens hidden"]:
+        """Read padded rows; nothing waits for their lengths.
+
+        Args:
+            rows: word vectors, which padding follows.
+            mask: true at words.
+
+        Returns:
+            The outputs, zero at padding.
+        """
+        num_rows, num_tokens = mask.shape
+        ordered = reversed_rows(rows, mask) if self.is_backward else rows
+        words = ordered.transpose(0, 1).flatten(0, 1)
+        outputs = self._outputs(words, [num_rows] * num_tokens, is_backward=False)
+        outputs = outputs.view(num_tokens, num_rows, self._hidden_dim).transpose(0, 1)
+        return (reversed_rows(outputs, mask) if self.is_backward else outputs) * mask[:, :, None]
+
+    def _outputs(self, words: Tensor, sizes: Sequence[int], *, is_backward: bool) -> Tensor:
         if not sizes:
             return words.new_zeros(0, self._hidden_dim)
-        steps = _steps(sizes, is_backward=self.is_backward)
+        steps = _steps(sizes, is_backward=is_backward)
         weights, mask = self._weights(), self._mask(sizes[0])
         if torch.is_grad_enabled():
             outputs: Tensor = _HighwayLstmFunction.apply(  # type: ignore[no-untyped-call]

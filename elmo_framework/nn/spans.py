@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -69,35 +69,29 @@ def best_spans(scores: Float[Tensor, " spans"], limit: int) -> Int[Tensor, " sel
     return scores.topk(min(limit, len(scores))).indices.sort().values
 
 
-def non_crossing_spans(
-    scores: Float[Tensor, " spans"],
-    starts: Int[Tensor, " spans"],
-    ends: Int[Tensor, " spans"],
-    limit: int,
-) -> Int[Tensor, " selected"]:
-    """Select spans greedily, best first, that cross none selected before (Lee et al. 2017, §5).
-
-    Two spans cross when they overlap and neither contains the other. Of equal scores the first
-    is selected first.
+def num_spans(lengths: Iterable[int], max_width: int) -> int:
+    """Return the number of spans of at most `max_width` words inside sentences.
 
     Args:
-        scores: larger is better.
-        starts: the first word of each span.
+        lengths: number of words of each sentence.
+        max_width: maximum number of words of a span.
+    """
+    return sum(length - width for length in lengths for width in range(min(length, max_width)))
+
+
+def non_crossing_spans(starts: Sequence[int], ends: Sequence[int], limit: int) -> list[int]:
+    """Select spans greedily, best first, that cross none selected before (Lee et al. 2017, §5).
+
+    Two spans cross when they overlap and neither contains the other.
+
+    Args:
+        starts: the first word of each span, the best span first.
         ends: the last word of each span.
         limit: maximum number of selected spans.
 
     Returns:
-        the indices of the selected spans, ordered by their first and their last word.
+        the indices of the selected spans, best first.
     """
-    order = scores.argsort(descending=True, stable=True)
-    ranked_starts, ranked_ends = starts[order].tolist(), ends[order].tolist()
-    selected = _not_crossing(ranked_starts, ranked_ends, limit)
-    selected.sort(key=lambda rank: (ranked_starts[rank], ranked_ends[rank]))
-    return order[torch.tensor(selected, dtype=torch.long, device=order.device)]
-
-
-def _not_crossing(starts: Sequence[int], ends: Sequence[int], limit: int) -> list[int]:
-    """Return the indices of at most `limit` spans that cross none selected before."""
     last_end: dict[int, int] = {}  # of the spans that begin at a word, the last end
     first_start: dict[int, int] = {}  # of those that end at a word, the first start
     selected: list[int] = []

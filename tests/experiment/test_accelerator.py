@@ -62,26 +62,12 @@ HEADS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "bidaf": ("squad/bidaf", {**squad.BIDAF, **SQUAD_WORDS}),
     "coreference": ("coreference/baseline", coreference.SMALL),
 }
-PACKING = "nn/packing.py:Packing.of"
-"""Loops over steps must know how many rows each has."""
+WAITS = {"coreference": {"tasks/coreference/mentions.py:MentionRanker._selected": 1}}
+"""Where a training step of a head waits for the device, and how often.
 
-DOCUMENTS = "tasks/coreference/example.py"
-"""The number of mentions and of clusters differs between documents, and shapes depend on it."""
-
-WAITS = {
-    "entailment": {PACKING: 1},
-    "srl": {PACKING: 1},
-    "coreference": {
-        f"{DOCUMENTS}:CoreferenceBatch.window": 2,
-        f"{DOCUMENTS}:CoreferenceBatch._rows": 3,
-        f"{DOCUMENTS}:_moved": 1,
-        f"{DOCUMENTS}:PackedWords.of": 3,
-        f"{DOCUMENTS}:gold_clusters": 2,
-        "tasks/coreference/mentions.py:MentionRanker._selected": 1,
-        "nn/spans.py:non_crossing_spans": 2,
-    },
-}
-"""Where a training step of a head waits for the device, and how often."""
+A document waits for the order of its spans: whether a span crosses those selected before is
+decided one by one.
+"""
 
 
 def trainer_of(
@@ -156,6 +142,16 @@ def test_a_head_waits_only_where_it_must(task: str, monkeypatch: pytest.MonkeyPa
         trainer = trainer_of(f"experiments/{config}.jsonnet", changes, DEVICE)
         (update,) = recorded(trainer, calls, num_steps=1)
         assert Counter(wait.place for wait in update.waits) == WAITS.get(task, {})
+
+
+def test_a_frozen_bilm_beside_a_head_waits_for_nothing(
+    bilm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recurrent, "_read_direction", _one_call)
+    with simulated_device() as calls:
+        trainer = trainer_of(NER, tagging_with(bilm), DEVICE)
+        (update,) = recorded(trainer, calls, num_steps=1)
+        assert not update.waits
 
 
 def _one_call(network: nn.LSTM | nn.GRU, weights: list[Tensor], rows: Tensor) -> Tensor:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_framework.console import plural
@@ -125,24 +127,26 @@ def merged(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
 class CoreferenceBatch:
     """The sentences of some documents, one after the other, padded to the longest.
 
+    What decides shapes is in NumPy's arrays, which stay on the CPU.
+
     Attributes:
         text: their words.
         documents: the document of each sentence.
         offsets: number of words of the document before each sentence.
         speakers: a number for each speaker of a document, 0 at padding.
         genres: the genre of each document.
-        mentions: for each mention that lies in one sentence, the sentence, the first and the
-            last word in it, and the number of its cluster, from 1; clusters that share a mention
-            have one number. None unless all documents have clusters.
+        mentions: "mentions 4": for each mention that lies in one sentence, the sentence, the
+            first and the last word in it, and the number of its cluster, from 1; clusters that
+            share a mention have one number. None unless all documents have clusters.
         examples: the examples of the batch.
     """
 
     text: TextBatch
-    documents: Int[Tensor, " sentences"]
-    offsets: Int[Tensor, " sentences"]
+    documents: NDArray[np.int64]
+    offsets: NDArray[np.int64]
     speakers: Int[Tensor, "sentences tokens"]
     genres: Int[Tensor, " documents"]
-    mentions: Int[Tensor, "mentions 4"] | None
+    mentions: NDArray[np.int64] | None
     examples: tuple[Document, ...]
 
     @property
@@ -157,33 +161,36 @@ class CoreferenceBatch:
 
     def window(self, max_sentences: int) -> CoreferenceBatch:
         """Reduce each longer document to `max_sentences` consecutive ones at a random position."""
-        sizes = self.documents.bincount(minlength=len(self.examples)).tolist()
+        sizes = np.bincount(self.documents, minlength=len(self.examples)).tolist()
         if max(sizes) <= max_sentences:
             return self
-        windows, first = [], 0
+        rows: list[int] = []
+        first = 0
         for size in sizes:
             num_selected = min(size, max_sentences)
             start = first + int(torch.randint(size - num_selected + 1, ()))
-            windows.append(torch.arange(start, start + num_selected))
+            rows += range(start, start + num_selected)
             first += size
-        return self._rows(torch.cat(windows).to(self.documents.device))
+        return self._rows(rows)
 
-    def _rows(self, rows: Int[Tensor, " rows"]) -> CoreferenceBatch:
+    def _rows(self, rows: Sequence[int]) -> CoreferenceBatch:
         """Return only these sentences, in the order of the batch."""
-        text, mask = self.text, self.text.mask[rows]
+        text = self.text
         assert text.places is not None
-        longest = max(1, int(mask.sum(dim=1).max()))
+        words = tuple(text.words[row] for row in rows)
+        longest = max(1, *map(len, words))
+        on_device = torch.tensor(rows).to(text.mask.device, non_blocking=True)
         return replace(
             self,
             text=TextBatch(
-                words=tuple(text.words[row] for row in rows.tolist()),
-                mask=mask[:, :longest],
-                ids={key: ids[rows, :longest] for key, ids in text.ids.items()},
-                places=tuple(text.places[row] for row in rows.tolist()),
+                words=words,
+                mask=text.mask[on_device, :longest],
+                ids={key: ids[on_device, :longest] for key, ids in text.ids.items()},
+                places=tuple(text.places[row] for row in rows),
             ),
             documents=self.documents[rows],
             offsets=self.offsets[rows],
-            speakers=self.speakers[rows, :longest],
+            speakers=self.speakers[on_device, :longest],
             mentions=None if self.mentions is None else _moved(self.mentions, rows),
         )
 
@@ -203,8 +210,8 @@ def coreference_batch(
     offsets = [offset for each in examples for offset in each.offsets]
     return CoreferenceBatch(
         text=text,
-        documents=torch.tensor(owners, dtype=torch.long),
-        offsets=torch.tensor(offsets, dtype=torch.long),
+        documents=np.array(owners, dtype=np.int64),
+        offsets=np.array(offsets, dtype=np.int64),
         speakers=_speakers(examples, text),
         genres=torch.from_numpy(genres.ids(each.genre or "" for each in examples)),
         mentions=_mentions(examples),
@@ -224,7 +231,7 @@ def _speakers(examples: Iterable[Document], text: TextBatch) -> Tensor:
     return padded
 
 
-def _mentions(examples: Sequence[Document]) -> Tensor | None:
+def _mentions(examples: Sequence[Document]) -> NDArray[np.int64] | None:
     mentions: list[tuple[int, int, int, int]] = []
     num_rows = 0
     for example in examples:
@@ -232,7 +239,7 @@ def _mentions(examples: Sequence[Document]) -> Tensor | None:
             return None
         mentions += _placed(example, merged(example.clusters), num_rows)
         num_rows += len(example.sentences)
-    return torch.tensor(mentions, dtype=torch.long).view(-1, 4)
+    return np.array(mentions, dtype=np.int64).reshape(-1, 4)
 
 
 def _placed(
@@ -250,11 +257,12 @@ def _placed(
                 yield row, first, last, number
 
 
-def _moved(mentions: Int[Tensor, "mentions 4"], rows: Int[Tensor, " rows"]) -> Tensor:
+def _moved(mentions: NDArray[np.int64], rows: Sequence[int]) -> NDArray[np.int64]:
     """Return the mentions in the selected sentences, with their new rows."""
-    is_there = mentions[:, :1] == rows  # mentions rows
-    place = is_there.int().argmax(dim=1, keepdim=True)
-    return torch.cat([place, mentions[:, 1:]], dim=1)[is_there.any(dim=1)]
+    is_there = mentions[:, :1] == np.array(rows)  # mentions rows
+    place = is_there.argmax(axis=1, keepdims=True)
+    moved = np.concatenate([place, mentions[:, 1:]], axis=1)[is_there.any(axis=1)]
+    return np.asarray(moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +272,7 @@ class PackedWords:
     Attributes:
         places: the position of each word in the flattened padded sentences.
         sizes: number of words of each document.
+        lengths: for each document, the number of words of each sentence.
         sentences: for each document, the row of the sentence of each word.
         numbers: for each document, the position of each word in it.
         speakers: for each document, the number of the speaker of each word.
@@ -271,21 +280,28 @@ class PackedWords:
 
     places: Int[Tensor, " words"]
     sizes: list[int]
+    lengths: list[list[int]]
     sentences: tuple[Tensor, ...]
     numbers: tuple[Tensor, ...]
     speakers: tuple[Tensor, ...]
 
     @classmethod
     def of(cls, batch: CoreferenceBatch) -> PackedWords:
-        mask = batch.text.mask
-        rows, tokens = mask.nonzero(as_tuple=True)
-        sizes = batch.documents[rows].bincount(minlength=len(batch.examples)).tolist()
+        lengths, num_tokens = _lengths(batch), batch.text.mask.shape[1]
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        tokens = np.arange(len(rows)) - _firsts(lengths)[rows]
+        known = np.stack([rows * num_tokens + tokens, rows, batch.offsets[rows] + tokens])
+        on_device = torch.from_numpy(known).to(batch.text.mask.device, non_blocking=True)
+        places, sentences, numbers = on_device.unbind()
+        of_documents = [lengths[batch.documents == number] for number in range(len(batch.examples))]
+        sizes = [int(each.sum()) for each in of_documents]
         return cls(
-            places=rows * mask.shape[1] + tokens,
+            places=places,
             sizes=sizes,
-            sentences=torch.split(rows, sizes),
-            numbers=torch.split(batch.offsets[rows] + tokens, sizes),
-            speakers=torch.split(batch.speakers[rows, tokens], sizes),
+            lengths=[each.tolist() for each in of_documents],
+            sentences=torch.split(sentences, sizes),
+            numbers=torch.split(numbers, sizes),
+            speakers=torch.split(batch.speakers.flatten().index_select(0, places), sizes),
         )
 
     def take(self, padded: Float[Tensor, "sentences tokens dim"]) -> Float[Tensor, "words dim"]:
@@ -293,8 +309,18 @@ class PackedWords:
         return padded.flatten(0, 1).index_select(0, self.places)
 
 
+def _lengths(batch: CoreferenceBatch) -> NDArray[np.int64]:
+    """Return the number of words of each sentence."""
+    return np.array([len(words) for words in batch.text.words], dtype=np.int64)
+
+
+def _firsts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of words before each sentence."""
+    return np.asarray(lengths.cumsum() - lengths)
+
+
 def gold_clusters(
-    batch: CoreferenceBatch, mentions: Int[Tensor, "mentions 4"], max_width: int
+    batch: CoreferenceBatch, mentions: NDArray[np.int64], max_width: int
 ) -> Int[Tensor, "words width"]:
     """Return the number of the cluster of each span, by its first word and its width less one.
 
@@ -306,9 +332,10 @@ def gold_clusters(
     Returns:
         0 for a span that is not a mention.
     """
-    lengths = batch.text.mask.sum(dim=1)
-    firsts = lengths.cumsum(dim=0) - lengths
-    grid = mentions.new_zeros(int(lengths.sum()), max_width)
+    lengths, device = _lengths(batch), batch.text.mask.device
     row, first, last, cluster = mentions[mentions[:, 2] - mentions[:, 1] < max_width].T
-    grid[firsts[row] + first, last - first] = cluster
+    known = np.stack([_firsts(lengths)[row] + first, last - first, cluster])
+    start, width, number = torch.from_numpy(known).to(device, non_blocking=True)
+    grid: Tensor = number.new_zeros(int(lengths.sum()), max_width)
+    grid[start, width] = number
     return grid

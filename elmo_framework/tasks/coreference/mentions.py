@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -16,6 +18,7 @@ from elmo_framework.nn.spans import (
     SpanWindows,
     best_spans,
     non_crossing_spans,
+    num_spans,
     span_attention,
     weighted_windows,
 )
@@ -24,11 +27,19 @@ Attended: TypeAlias = Literal["encoder", "embedder"]
 
 
 class Words(NamedTuple):
-    """The words of a document."""
+    """The words of a document.
+
+    Attributes:
+        embedded: their vectors before the encoder.
+        encoded: those after it.
+        sentences: the index of the sentence of each word.
+        lengths: number of words of each sentence.
+    """
 
     embedded: Float[Tensor, "words embedded_dim"]
     encoded: Float[Tensor, "words encoded_dim"]
     sentences: Int[Tensor, " words"]
+    lengths: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +111,8 @@ class MentionRanker(nn.Module):
         attention = span_attention(self.attention(attended).squeeze(1), windows)
         features = self.dropout(self.width_embedding.weight.expand(len(words.sentences), -1, -1))
         scores = self._scores(words, windows, attention, features).flatten()
-        numbers = self._selected(scores.detach(), windows)
+        inside = scores.detach().masked_fill(~windows.inside.flatten(), float("-inf"))
+        numbers = self._selected(inside, words.lengths)
         starts = numbers.div(self._max_width, rounding_mode="floor")
         widths = numbers.remainder(self._max_width)
         vectors = [
@@ -132,14 +144,20 @@ class MentionRanker(nn.Module):
         return scores.squeeze(2)
 
     def _selected(
-        self, scores: Float[Tensor, " all_spans"], windows: SpanWindows
+        self, scores: Float[Tensor, " all_spans"], lengths: Sequence[int]
     ) -> Int[Tensor, " spans"]:
-        """Return the numbers of the selected spans: `start * max_span_width + width`."""
-        num_words, max_width = windows.inside.shape
-        candidates = windows.inside.flatten().nonzero().squeeze(1)
-        starts = candidates.div(max_width, rounding_mode="floor")
-        ends = starts + candidates.remainder(max_width)
-        limit = max(1, int(self._spans_per_word * num_words))
+        """Return the numbers of the selected spans: `start * max_span_width + width`.
+
+        Args:
+            scores: -inf for a span that is not inside of a sentence.
+            lengths: number of words of each sentence.
+        """
+        num_candidates = num_spans(lengths, self._max_width)
+        limit = min(max(1, int(self._spans_per_word * sum(lengths))), num_candidates)
         if self._crossing_spans:
-            return candidates[best_spans(scores[candidates], limit)]
-        return candidates[non_crossing_spans(scores[candidates], starts, ends, limit)]
+            return best_spans(scores, limit)
+        ranked = scores.argsort(descending=True, stable=True).cpu().numpy()[:num_candidates]
+        starts = ranked // self._max_width
+        ends = starts + ranked % self._max_width
+        selected = ranked[non_crossing_spans(starts.tolist(), ends.tolist(), limit)]
+        return torch.from_numpy(np.sort(selected)).to(scores.device, non_blocking=True)

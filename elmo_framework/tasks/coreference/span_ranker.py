@@ -184,6 +184,7 @@ class SpanRanker(Head[CoreferenceBatch]):
             torch.split(packed.take(embedded), packed.sizes),
             torch.split(torch.cat(encoded, dim=1), packed.sizes),
             packed.sentences,
+            packed.lengths,
             strict=True,
         )
         return [Words(*document) for document in columns]
@@ -194,11 +195,11 @@ class SpanRanker(Head[CoreferenceBatch]):
         padded = pad_sequence(list(documents), batch_first=True)
         # An encoder needs at least one word, even if it is padding.
         padded = F.pad(padded, (0, 0, 0, max(0, 1 - padded.shape[1])))
-        sizes = torch.tensor([len(words) for words in documents], device=padded.device)
-        mask = torch.arange(padded.shape[1], device=padded.device) < sizes[:, None]
+        sizes = torch.tensor([len(words) for words in documents])
+        mask = (torch.arange(padded.shape[1]) < sizes[:, None]).to(padded.device, non_blocking=True)
         encoded: Tensor = self.encoder(padded, mask)
-        places = mask.flatten().nonzero().squeeze(1)
-        return encoded.flatten(0, 1).index_select(0, places)
+        rows = zip(encoded, documents, strict=True)
+        return torch.cat([row[: len(words)] for row, words in rows])
 
     def _losses(
         self,

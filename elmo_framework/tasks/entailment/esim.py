@@ -90,7 +90,7 @@ class ComparedPair(TargetHead):
         embedded = self.variational_dropout(self.embedder(text))
         encoded = concatenate(self.encoder(embedded, text.mask), self.output_embedder, text)
         # Packed, as this is the largest product and up to half of its positions are padding.
-        packing = Packing.of(text.mask)
+        packing = Packing.of(text.mask_on_cpu).to(text.mask.device)
         aligned = _aligned(encoded, text.mask, self.matrix_attention)
         words = packing.pack(encoded), packing.pack(aligned)
         projected = self.projection_feedforward(self.attention_dropout(_compared(*words)))

@@ -1,5 +1,6 @@
 """What the tests of encoders and poolers share: rows of several lengths, and what holds for all."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from elmo_framework.config.parse import parse
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.encoders.pooler import Pooler
+from elmo_framework.kernels.backend import accelerator_code
 
 INPUT_DIM, LENGTHS = 3, (2, 5, 0, 1)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
@@ -57,6 +59,19 @@ def check_gradients(module: nn.Module) -> None:
     module(leaf, MASK).square().sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
     assert not leaf.grad[~MASK].any()
+
+
+def check_accelerators_read_the_same(module: nn.Module) -> None:
+    """Outputs and gradients are those of the CPU."""
+    found = []
+    for code in (nullcontext, accelerator_code):
+        leaf = inputs().requires_grad_()
+        with code():
+            outputs = module(leaf, MASK)
+            gradients = torch.autograd.grad(outputs.square().sum(), [leaf, *module.parameters()])
+        found.append([outputs, *gradients])
+    for ours, expected in zip(*found, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=0, atol=1e-12)
 
 
 def _built(family: Any, config: object, input_dim: int) -> Any:

@@ -29,6 +29,11 @@ def test_gradients_reach_every_parameter(config):
     sequences.check_gradients(sequences.encoder(config))
 
 
+@EACH
+def test_accelerators_read_the_same(config):
+    sequences.check_accelerators_read_the_same(sequences.encoder(config))
+
+
 def test_every_second_layer_reads_from_the_end():
     encoder = sequences.encoder({**ONE, "num_layers": 2})
     one = sequences.encoder(ONE)

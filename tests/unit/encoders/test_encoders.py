@@ -39,6 +39,11 @@ def test_gradients_reach_every_parameter(config):
 
 
 @EACH
+def test_accelerators_read_the_same(config):
+    sequences.check_accelerators_read_the_same(sequences.encoder(config))
+
+
+@EACH
 def test_the_width_is_as_stated(config):
     encoder = sequences.encoder(config)
 

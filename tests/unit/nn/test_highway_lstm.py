@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from elmo_framework.kernels import highway_step
 from elmo_framework.nn.highway_lstm import HighwayLstm
+from elmo_framework.nn.packing import Packing
 
 SIZES = [4, 3, 3, 1]
 DIRECTIONS = pytest.mark.parametrize("is_backward", [False, True])
@@ -189,3 +190,15 @@ def test_recurrence_has_the_precision_of_the_weights():
 
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, plain(module, inputs), atol=0.1, rtol=0.1)
+
+
+@DIRECTIONS
+def test_padded_rows_are_read_as_packed_ones(is_backward):
+    module, inputs = layer(is_backward=is_backward), words()
+    mask = torch.tensor([[row < size for size in SIZES] for row in range(SIZES[0])])
+    packing = Packing.of(mask)
+
+    found = module.read_rows(packing.unpack(inputs).masked_fill(~mask[:, :, None], 9.0), mask)
+
+    torch.testing.assert_close(packing.pack(found), module(inputs, SIZES))
+    assert not found[~mask].any()

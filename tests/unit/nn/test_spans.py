@@ -1,4 +1,5 @@
 import math
+import random
 from itertools import combinations
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from elmo_framework.nn.spans import (
     SpanWindows,
     non_crossing_spans,
+    num_spans,
     span_attention,
     weighted_windows,
 )
@@ -70,43 +72,37 @@ def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return start < start_2 <= end < end_2
 
 
-def plainly_best(scores: list[float], spans: list[tuple[int, int]], limit: int) -> list[int]:
+def plainly_best(ranked: list[tuple[int, int]], limit: int) -> list[int]:
     chosen: list[int] = []
-    for number in sorted(range(len(spans)), key=lambda each: (-scores[each], each)):
-        if len(chosen) < limit and not any(crosses(spans[number], spans[c]) for c in chosen):
+    for number, span in enumerate(ranked):
+        if len(chosen) < limit and not any(crosses(span, ranked[each]) for each in chosen):
             chosen.append(number)
-    return sorted(chosen, key=lambda each: spans[each])
+    return chosen
+
+
+def selected(ranked: list[tuple[int, int]], limit: int) -> list[int]:
+    return non_crossing_spans([start for start, _ in ranked], [end for _, end in ranked], limit)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_selection_equals_comparison_of_all_pairs(seed: int):
-    generator = torch.Generator().manual_seed(seed)
-    spans = list(combinations(range(9), 2)) + [(word, word) for word in range(9)]
-    scores = torch.randn(len(spans), generator=generator)
-    starts, ends = torch.tensor(spans).T
+    ranked = list(combinations(range(9), 2)) + [(word, word) for word in range(9)]
+    random.Random(seed).shuffle(ranked)
 
     for limit in (1, 4, 12, 100):
-        kept = non_crossing_spans(scores, starts, ends, limit).tolist()
-        assert kept == plainly_best(scores.tolist(), spans, limit)
+        assert selected(ranked, limit) == plainly_best(ranked, limit)
 
 
 def test_nested_or_adjacent_spans_do_not_cross():
-    spans = torch.tensor([[0, 5], [0, 2], [3, 5], [1, 2], [4, 4]])
-
-    kept = non_crossing_spans(torch.arange(5.0), spans[:, 0], spans[:, 1], 5)
-
-    assert spans[kept].tolist() == [[0, 2], [0, 5], [1, 2], [3, 5], [4, 4]]
-
-
-def test_of_equal_scores_the_first_is_better():
-    spans = torch.tensor([[0, 1], [1, 2], [2, 3]])
-
-    kept = non_crossing_spans(torch.zeros(3), spans[:, 0], spans[:, 1], 3)
-
-    assert kept.tolist() == [0, 2]
+    assert selected([(0, 5), (0, 2), (3, 5), (1, 2), (4, 4)], 5) == [0, 1, 2, 3, 4]
 
 
 def test_without_spans_none_are_selected():
-    nothing = torch.zeros(0, dtype=torch.long)
+    assert selected([], 3) == []
 
-    assert non_crossing_spans(torch.zeros(0), nothing, nothing, 3).tolist() == []
+
+@pytest.mark.parametrize("max_width", [1, 2, 3, 9])
+def test_spans_are_counted(max_width: int):
+    inside = SpanWindows.of(SENTENCES, max_width).inside
+
+    assert num_spans([3, 2, 0, 1], max_width) == inside.sum()

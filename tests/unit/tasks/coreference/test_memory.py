@@ -47,8 +47,8 @@ def test_span_vectors_are_never_materialized():
         spans_per_word=0.4,
         dropout=0.0,
     )
-    sentences = torch.arange(NUM_WORDS) // 25
-    words = Words(torch.randn(NUM_WORDS, EMBEDDED), torch.randn(NUM_WORDS, ENCODED), sentences)
+    vectors = torch.randn(NUM_WORDS, EMBEDDED), torch.randn(NUM_WORDS, ENCODED)
+    words = Words(*vectors, torch.arange(NUM_WORDS) // 25, [25] * (NUM_WORDS // 25))
 
     with sizes() as noted:
         spans = ranker(words)

@@ -157,7 +157,8 @@ def naive_vector(
 def random_words(model: SpanRanker, sentences: list[int]) -> Words:
     embedded = torch.randn(len(sentences), model.embedder.output_dim)
     encoded = torch.randn(len(sentences), model.encoder.output_dim)
-    return Words(embedded, encoded, torch.tensor(sentences))
+    lengths = list(Counter(sentences).values())
+    return Words(embedded, encoded, torch.tensor(sentences), lengths)
 
 
 @pytest.mark.parametrize("attention_reads", ["encoder", "embedder"])
@@ -194,6 +195,16 @@ def test_crossing_spans_are_the_best_of_all():
             scores[start, width] = score.item()
     assert chosen(crossing) == sorted(sorted(scores, key=lambda span: -scores[span])[:18])
     assert chosen(crossing) != chosen(without)
+
+
+def test_of_equal_scores_the_first_is_better():
+    model = ranker(spans_per_word=1.0)
+    nn.init.zeros_(model.mentions.score.weight)
+
+    spans = model.mentions(random_words(model, [0] * 3 + [1] * 2))
+
+    chosen = list(zip(spans.starts.tolist(), spans.widths.tolist(), strict=True))
+    assert chosen == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0)]  # (1, 1) would cross (0, 1)
 
 
 @pytest.mark.parametrize(("spans_per_word", "expected"), [(0.5, 6), (0.01, 1), (9.0, 17)])
