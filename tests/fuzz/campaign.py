@@ -82,7 +82,11 @@ def _fuzz(name: str, options: Namespace) -> Result:
     def work(job: int) -> None:
         with Worker(name, folder / str(job), options.seed) as worker:
             for number in numbers:
-                outcome, detail, seconds = worker.attempt(number)
+                try:
+                    outcome, detail, seconds = worker.attempt(number)
+                except RuntimeError as error:  # what was found until now must not be lost
+                    result.failures[f"after it, {error}"].append(number)
+                    return
                 result.outcomes[outcome] += 1
                 result.slowest = max(result.slowest, (seconds, number))
                 if outcome == "failed":
@@ -91,6 +95,8 @@ def _fuzz(name: str, options: Namespace) -> Result:
 
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(work, range(options.jobs)))
+    if untried := list(numbers):
+        result.failures["not tried"] += untried
     rmtree(folder)
     return result
 
