@@ -230,11 +230,16 @@ class Elmo(nn.Module):
     ) -> LayerOutput:
         carried = self._carried
         state = None if carried is None else carried.rows(len(characters), characters.device)
-        frozen = self._frozen
-        bilm = self._bilm if frozen is None else frozen.prepared(characters.device)
-        with torch.set_grad_enabled(torch.is_grad_enabled() and frozen is None):
-            cached = None if words is None else self._cached_vectors(words)
-            output = bilm.contextualize(*cached, state) if cached else bilm(characters, state)
+        cached = None if words is None else self._cached_vectors(words)
+        output: LayerOutput
+        if self._frozen is None:
+            output = self._bilm(characters, state)
+        elif cached is None:
+            output = self._frozen.read_ids(characters, state)
+        else:
+            with torch.no_grad():
+                bilm = self._frozen.prepared(characters.device)
+                output = bilm.contextualize(*cached, state)
         if carried is not None:
             carried.keep(output.state)
         return output

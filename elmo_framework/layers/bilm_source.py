@@ -7,17 +7,18 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, final, get_args
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.bilm import BiLm, with_boundaries
 from elmo_framework.bilm.context_layers import Direction, State
 from elmo_framework.bilm.files.load import BiLmFiles, read_bilm, reference
 from elmo_framework.bilm.files.published import script_check
 from elmo_framework.bilm.layer_output import LayerOutput, LayerState, framed_mask
-from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
+from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, PADDING_ID
 from elmo_framework.data.scripts import ScriptCheck
 from elmo_framework.data.text import TextBatch
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CacheDtype
 from elmo_framework.layers.layer_source import LayerSource
@@ -90,6 +91,24 @@ class FrozenBiLm(LayerSource):
             bilm = self.prepared(text.mask.device)
             mask = framed_mask(text.mask_on_cpu)
             return bilm.contextualize(self._words.framed(text), mask, state)
+
+    def read_ids(
+        self, ids: Int[Tensor, "batch tokens characters"], state: LayerState | None = None
+    ) -> LayerOutput:
+        """Return the layers of words that are given by the ids of their characters.
+
+        Args:
+            ids: see `BiLm.forward`.
+            state: the initial state of its rows, instead of zeros.
+        """
+        with self.lock, torch.no_grad():
+            bilm = self.prepared(ids.device)
+            if not uses_cpu_code(ids):  # to look words up, the CPU would wait for the ids
+                output: LayerOutput = bilm(ids, state)
+                return output
+            framed = with_boundaries(ids, bilm.token_encoder.indexer)
+            mask = (framed != PADDING_ID).any(dim=2)
+            return bilm.contextualize(self._words.of_ids(framed), mask, state)
 
     def read_in_parts(
         self, words: Sequence[str], *, max_tokens: int = 4096, device: torch.device

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elmo_framework import load_bilm
+from elmo_framework import Elmo, batch_to_ids, load_bilm
 from elmo_framework.kernels import lstm_stack, lstm_step, packed_product, product
 from elmo_framework.kernels.product import Precision
 from elmo_framework.nn.elmo_lstm import ProjectedLstm
@@ -74,6 +74,18 @@ def test_embedding_needs_one_call_for_any_sentences(
         operators.append(count.number)
         assert c_calls == {"read_stack": 1}
     assert operators[0] == operators[1] <= 60
+
+
+@needs_compiler
+def test_elmo_needs_one_call_for_words_that_it_knows(c_calls: Counter[str]) -> None:
+    elmo = Elmo("mini", "mini", 1).eval()
+    ids = batch_to_ids([["a", "dog", "ran", "home", "."] * 4])
+    elmo(ids)
+    c_calls.clear()
+    with OperatorCount() as count:
+        elmo(ids)
+    assert c_calls == {"read_stack": 1}
+    assert count.number <= 70
 
 
 @needs_compiler

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.bilm import BiLm, with_boundaries
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.layers.word_vector_cache import WordVectorCache
@@ -62,6 +62,17 @@ def test_a_word_is_encoded_once(words: WordVectorCache, encoded: list[int]) -> N
     words.framed(text("is a rose", "a"))
     words.framed(text("a new rose"))
     assert encoded == [5, 1]
+
+
+def test_ids_have_the_vectors_of_their_words(
+    bilm: BiLm, words: WordVectorCache, encoded: list[int]
+) -> None:
+    indexer = bilm.token_encoder.indexer
+    batch = collate_text([["a", "rose"], [], ["is", "a", "rose"]], [indexer])
+    ids = with_boundaries(batch.ids[indexer.key], indexer)
+    torch.testing.assert_close(words.of_ids(ids), words.framed(batch), rtol=0, atol=1e-12)
+    words.of_ids(ids[:1])
+    assert encoded == [5, 5]
 
 
 def test_a_full_table_forgets_and_gives_the_same_again(bilm: BiLm, encoded: list[int]) -> None:
