@@ -105,6 +105,9 @@ _NN = [
     ),
     *_faults("kernels/packed_product.py", ('"int8, a scale per row"', '"int8"')),
     *_faults("embedding/embed.py", ("ARITHMETIC[job.precision]", "job.precision")),
+    *_faults("layers/word_vector_cache.py", ("padding = bytes(size)", "padding = bytes()")),
+    *_faults("serve/server.py", ("TCP_NODELAY, 1)", "TCP_NODELAY, 0)")),
+    *_faults("serve/worker.py", ("or self._is_closed)", "or self._is_closed, 9.0)")),
     *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
     *_faults("kernels/window_maxima.py", ("-len(rows) % _STEP_OF_WINDOWS", "0")),
     *_faults(

@@ -70,9 +70,11 @@ class WordVectorCache:
         content, size = numbers.tobytes(), ids.shape[2] * numbers.itemsize
         keys = [content[at : at + size] for at in range(0, len(content), size)]
         padding = bytes(size)
+        self.learn((), ids.device)  # the table exists, even if all is padding
         self._learn([key for key in dict.fromkeys(keys) if key != padding], ids.device)
         rows = [_PADDING if key == padding else self._rows[key] for key in keys]
-        return functional.embedding(torch.tensor(rows).view(ids.shape[:2]), self._table)
+        indices = torch.tensor(rows, dtype=torch.long).view(ids.shape[:2])
+        return functional.embedding(indices, self._table)
 
     def vectors(self, words: Sequence[str], device: torch.device) -> Float[Tensor, "words dim"]:
         """Return the vectors of words; `<S>` and `</S>` are those of the boundaries."""

@@ -11,10 +11,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, final
 
-GATHER_SECONDS = 0.003
-"""How long an idle worker waits for further inputs: less than a sentence takes."""
-
-
 class Service(Protocol):
     """Computes a result for each input, on the thread of a `Worker`."""
 
@@ -57,8 +53,9 @@ class _Job:
 class Worker:
     """Computes on one thread, so that models need not be safe for several.
 
-    Requests that wait for the same service are computed together. If a batch fails, each of its
-    requests is computed again alone: only those that fail alone get the error.
+    Requests that arrive while it computes, for the same service, are the next batch; an idle worker
+    starts at once, without waiting for others to join. If a batch fails, each of its requests is
+    computed again alone: only those that fail alone get the error.
 
     Args:
         batch_size: number of inputs after which a batch is complete; a request is never divided.
@@ -125,9 +122,6 @@ class Worker:
         """Return the first job with others of its service; none when the worker is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._jobs or self._is_closed)
-            self._changed.wait_for(
-                lambda: self._num_waiting >= self._batch_size or self._is_closed, GATHER_SECONDS
-            )
             jobs, num_inputs = list[_Job](), 0
             for job in list(self._jobs):
                 is_small = not jobs or num_inputs + job.cost <= self._batch_size

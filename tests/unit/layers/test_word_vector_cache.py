@@ -72,7 +72,13 @@ def test_ids_have_the_vectors_of_their_words(
     ids = with_boundaries(batch.ids[indexer.key], indexer)
     torch.testing.assert_close(words.of_ids(ids), words.framed(batch), rtol=0, atol=1e-12)
     words.of_ids(ids[:1])
-    assert encoded == [5, 5]
+    assert encoded == [2, 5, 3]  # boundaries; rows with theirs; words
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 12), (0, 3, 12)])
+def test_ids_of_padding_alone_are_zeros(words: WordVectorCache, shape: tuple[int, ...]) -> None:
+    vectors = words.of_ids(torch.zeros(shape, dtype=torch.long))
+    assert torch.equal(vectors, torch.zeros(*shape[:2], 4, dtype=torch.float64))
 
 
 def test_a_full_table_forgets_and_gives_the_same_again(bilm: BiLm, encoded: list[int]) -> None:

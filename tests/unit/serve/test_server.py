@@ -51,6 +51,15 @@ def test_without_a_token_only_this_machine_may_ask() -> None:
         assert "127.0.0.1" in (allowed_hosts("127.0.0.1", listener, None) or ())
 
 
+def test_answers_do_not_wait_for_acknowledgments() -> None:
+    with listening_socket("127.0.0.1", 0) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()):
+            accepted, _ = listener.accept()
+            with accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_bad_address_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with listening_socket("127.0.0.1", 0) as taken:
         taken.listen()

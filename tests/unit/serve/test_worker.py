@@ -64,6 +64,20 @@ def test_waiting_requests_are_computed_together(worker: Worker, busy) -> None:
     assert worker.num_waiting == 0
 
 
+def test_an_idle_worker_starts_at_once(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    timeouts: list[object] = []
+    wait = threading.Condition.wait
+
+    def noted(self: threading.Condition, timeout: float | None = None) -> bool:
+        if threading.current_thread().name == "worker":
+            timeouts.append(timeout)
+        return wait(self, timeout)
+
+    monkeypatch.setattr(threading.Condition, "wait", noted)
+    assert worker.submit(Doubling(), ["1"]).result(10) == [2]
+    assert not [timeout for timeout in timeouts if timeout is not None]
+
+
 def test_only_the_request_that_fails_gets_the_error(worker: Worker, busy) -> None:
     good, bad, also_good = (worker.submit(busy.service, [each]) for each in ("1", "13", "2"))
     unreadable = worker.submit(busy.service, ["x"])
