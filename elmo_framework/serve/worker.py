@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, final
 
+
 class Service(Protocol):
     """Computes a result for each input, on the thread of a `Worker`."""
 
