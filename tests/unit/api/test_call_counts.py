@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from elmo_framework import Elmo, batch_to_ids, load_bilm
 from elmo_framework.kernels import lstm_stack, lstm_step, packed_product, product
@@ -50,13 +52,34 @@ def c_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 class OperatorCount(TorchDispatchMode):
-    """Counts the operators that PyTorch runs inside the block."""
+    """Counts the operators that PyTorch runs inside the block, and the memory that they allocate.
 
-    number = 0
+    Attributes:
+        number: of operators.
+        num_allocations: results that are not views and not in the memory of an argument.
+        num_bytes: of these results.
+    """
+
+    number = num_allocations = num_bytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        before = storages((args, kwargs))
+        results = func(*args, **(kwargs or {}))
+        sizes = [size for key, size in storages(results).items() if key not in before]
         self.number += 1
-        return func(*args, **(kwargs or {}))
+        self.num_allocations += len(sizes)
+        self.num_bytes += sum(sizes)
+        return results
+
+
+def storages(tensors: Any) -> dict[int, int]:
+    """Return the bytes of the memory of all tensors in a tree, by address."""
+    found = [
+        leaf.untyped_storage()
+        for leaf in tree_leaves(tensors)
+        if isinstance(leaf, Tensor) and leaf.layout is torch.strided
+    ]
+    return {storage.data_ptr(): storage.nbytes() for storage in found if storage.nbytes()}
 
 
 @needs_compiler
@@ -64,7 +87,7 @@ class OperatorCount(TorchDispatchMode):
 def test_embedding_needs_one_call_for_any_sentences(
     c_calls: Counter[str], precision: Precision
 ) -> None:
-    bilm, operators = load_bilm("mini", precision=precision), []
+    bilm, operators, allocations = load_bilm("mini", precision=precision), [], []
     for length in (5, 20):
         sentence = ["a", "dog", "ran", "home", "."] * (length // 5)
         bilm.embed([sentence])  # its words are encoded once
@@ -72,8 +95,10 @@ def test_embedding_needs_one_call_for_any_sentences(
         with OperatorCount() as count:
             bilm.embed([sentence])
         operators.append(count.number)
+        allocations.append(count.num_allocations)
         assert c_calls == {"read_stack": 1}
     assert operators[0] == operators[1] <= 60
+    assert allocations[0] == allocations[1] <= 30
 
 
 @needs_compiler
@@ -86,20 +111,25 @@ def test_elmo_needs_one_call_for_words_that_it_knows(c_calls: Counter[str]) -> N
         elmo(ids)
     assert c_calls == {"read_stack": 1}
     assert count.number <= 70
+    assert count.num_allocations <= 45
 
 
 @needs_compiler
 def test_training_needs_few_calls_per_step(c_calls: Counter[str]) -> None:
     module = ProjectedLstm(16, 64, projection_dim=16, cell_clip=3.0, projection_clip=3.0)
 
-    def count_calls(num_steps: int) -> int:
+    def count_in(num_steps: int) -> OperatorCount:
         words = torch.randn(num_steps * 8, 16)
         c_calls.clear()
         with OperatorCount() as count:
             outputs, _ = module(words, [8] * num_steps, module.zero_state(8))
             outputs.sum().backward()
         assert c_calls == {"lstm_step": num_steps, "lstm_step_backward": num_steps}
-        return count.number
+        return count
 
-    count_calls(8)
-    assert (count_calls(24) - count_calls(8)) / 16 <= 27
+    count_in(8)
+    few, many = count_in(8), count_in(24)
+    assert (many.number - few.number) / 16 <= 27
+    assert (many.num_allocations - few.num_allocations) / 16 <= 8
+    # Five times the gates of 8 rows in float32: 8 rows x 4 gates x 64 cells x 4 bytes is 8,192.
+    assert (many.num_bytes - few.num_bytes) / 16 <= 5 * 8192
