@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 from textwrap import fill
 from typing import NamedTuple
 
@@ -301,7 +301,7 @@ class State:
     def _minutes(self, config: str) -> float:
         trained = [record for record in self.records if record.training]
         measured = [record.minutes for record in trained if record.config == config]
-        return mean(measured or [self.section.minutes[config]])
+        return median(measured or [self.section.minutes[config]])
 
 
 def states(results: Path = RESULTS, studies: Path = STUDIES) -> list[State]:
