@@ -124,6 +124,20 @@ _NN = [
         ("if (w->bias)", "if (0)"),
     ),
     *_faults(
+        "kernels/blocked_product.c",
+        ("            if (first)\n", "            if (0)\n"),
+        ("if (p->bias && end == all)", "if (p->bias)"),
+        ("if (2 * k + 1 < inputs)", "if (1)"),
+        ("    if (number % 2)\n        narrow[number] = 0;\n", ""),
+        ("first : first * GROUP", "first : first"),
+        ("multiply(p, row, rows, packed, 1, GROUP,", "multiply(p, row, rows, packed, GROUP, 1,"),
+    ),
+    *_faults(
+        "kernels/window_gradients.c",
+        ("to[k] += factor * from[k];", "to[k] = factor * from[k];"),
+        ("                            inputs + (row * steps +", "inputs + (row +"),
+    ),
+    *_faults(
         "kernels/lstm_stack.c",
         ("direction ? length - 1 - t : t;", "t;"),
         ("if (layer && s->has_skip)", "if (layer)"),

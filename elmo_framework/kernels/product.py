@@ -21,6 +21,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
+from elmo_framework.kernels.blocked_product import TrainingPrecision as TrainingPrecision
+from elmo_framework.kernels.blocked_product import blocked, blocked_product, is_fast
 from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.packed_product import ARITHMETIC as ARITHMETIC
 from elmo_framework.kernels.packed_product import Precision as Precision
@@ -28,6 +30,9 @@ from elmo_framework.kernels.packed_product import pack, quantized, row_scales
 
 Product: TypeAlias = Callable[[Tensor], Tensor]
 """From "rows in" to "rows out", without gradients."""
+
+BackwardProduct: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
+"""From the gradients of rows out to those of rows in, which a second tensor receives if given."""
 
 # oneDNN compiles code for each number of rows and caches it, a third of a megabyte each. So only
 # some numbers are used: those with only their four highest bits set, and multiples of 128.
@@ -160,11 +165,17 @@ def linear(
     weight: Float[Tensor, "out in"],
     bias: Float[Tensor, " out"] | None = None,
 ) -> Float[Tensor, "*batch out"]:
-    """Return `inputs weight^T + bias`, with gradients."""
-    if autocast_dtype(weight) or not has_onednn(weight):
+    """Return `inputs weight^T + bias`, with gradients.
+
+    With autocast to bfloat16, sums and outputs are float32 where the CPU is fast at that.
+    """
+    narrow = autocast_dtype(weight)
+    is_bfloat16 = narrow == torch.bfloat16 and is_fast(weight, "bfloat16")
+    if (narrow and not is_bfloat16) or not has_onednn(weight):
         return functional.linear(inputs, weight, bias)
-    rows = inputs.reshape(-1, inputs.shape[-1])
-    outputs: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
+    precision: TrainingPrecision = "bfloat16" if is_bfloat16 else "float32"
+    rows = inputs.reshape(-1, inputs.shape[-1]).to(weight.dtype)
+    outputs: Tensor = _Linear.apply(rows, weight, bias, precision)  # type: ignore[no-untyped-call]
     return outputs.view(*inputs.shape[:-1], len(weight))
 
 
@@ -175,34 +186,93 @@ def product(rows: Tensor, weight: Tensor) -> Tensor:
     return rows @ weight.T
 
 
-def product_into(out: Tensor, rows: Tensor, weight: Tensor) -> None:
-    """Write `rows weight^T` into a tensor, without gradients."""
-    if uses_cpu_code(out) or rows.dtype != out.dtype:
-        out.copy_(product(rows, weight))
-    else:
-        torch.mm(rows, weight.T, out=out)
+def training_product(
+    rows: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    precision: TrainingPrecision = "float32",
+) -> Tensor:
+    """Return `rows weight^T + bias` for one call in training, in the type of the rows.
+
+    Its sums may be added up in another order than those of `product`.
+
+    Args:
+        rows: "rows inputs".
+        weight: "outputs inputs".
+        bias: "outputs", or None.
+        precision: `bfloat16` rounds rows and weight.
+    """
+    outputs = blocked_product(rows, weight, bias, precision)
+    if outputs is not None:
+        return outputs
+    if precision == "bfloat16":
+        narrow = product(rows.to(torch.bfloat16), weight.to(torch.bfloat16))
+        return _plus(narrow, bias, rows)
+    if bias is None or not has_onednn(weight):
+        return _plus(product(rows, weight), bias, rows)
+    return _onednn(rows, _readable(weight), bias)
+
+
+def prepared_for_update(weight: Tensor, precision: TrainingPrecision) -> Product:
+    """Return the product `x weight^T` for the calls of one update."""
+    packed = blocked(weight, precision)
+    return prepared(weight, precision=precision) if packed is None else packed.product
+
+
+def prepared_backward(weight: Tensor, precision: TrainingPrecision) -> BackwardProduct:
+    """Return the product `g weight`, the gradient of x, for the calls of one update."""
+    if packed := blocked(weight.T, precision):
+        return lambda gradient, out: packed.product(gradient, out=out)
+    narrow = weight.to(torch.bfloat16) if precision == "bfloat16" else weight
+
+    def multiplied(gradient: Tensor, out: Tensor | None) -> Tensor:
+        rows = gradient.to(narrow.dtype)
+        if out is None:
+            return product(rows, narrow.T).to(gradient.dtype)
+        if uses_cpu_code(out) or rows.dtype != out.dtype:
+            return out.copy_(product(rows, narrow.T))
+        return torch.mm(rows, narrow, out=out)
+
+    return multiplied
 
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(
+        ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, precision: TrainingPrecision
+    ) -> Tensor:
         ctx.save_for_backward(rows, weight)
+        ctx.precision = precision
+        if any(ctx.needs_input_grad) or precision == "bfloat16":
+            return training_product(rows, weight, bias, precision=precision)
         return _onednn(rows, _readable(weight), bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
-        of_rows, of_weight, of_bias = ctx.needs_input_grad
+        of_rows, of_weight, of_bias, _ = ctx.needs_input_grad
+        precision = ctx.precision
         return (
-            product(gradient, weight.T) if of_rows else None,
-            weight_gradient(gradient, rows) if of_weight else None,
+            training_product(gradient, weight.T, precision=precision) if of_rows else None,
+            weight_gradient(gradient, rows, precision) if of_weight else None,
             gradient.sum(dim=0) if of_bias else None,
+            None,
         )
 
 
-def weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
+def weight_gradient(
+    gradient: Tensor, rows: Tensor, precision: TrainingPrecision = "float32"
+) -> Tensor:
     """Return `gradient^T rows`, the gradient of a weight, as one product."""
+    if gradient.dtype == rows.dtype:
+        of_weight = blocked_product(gradient.T, rows.T, None, precision)
+        if of_weight is not None:
+            return of_weight
+    if precision == "bfloat16":
+        narrow = weight_gradient(gradient.to(torch.bfloat16), rows.to(torch.bfloat16))
+        return narrow.to(gradient.dtype)
     # oneDNN compiles code for the number of rows here too; one operand must be transposed, and
     # there must be at least one row.
     is_served = has_onednn(gradient) and rows.dtype == gradient.dtype and len(rows) > 0

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from ctypes import c_long, c_void_p
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
 
 import torch
 from jaxtyping import Float
@@ -11,13 +15,22 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
+from elmo_framework.kernels.blocked_product import TrainingPrecision, is_fast
+from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.operators import operator
-from elmo_framework.kernels.product import product
+from elmo_framework.kernels.product import product, training_product
 
+_library = library(
+    Path(__file__).with_name("window_gradients.c"),
+    fast_math=False,
+    functions={"window_gradients": [*[c_long] * 5, *[c_void_p] * 4, c_long, *[c_void_p] * 2]},
+)
 _WINDOWS_AT_ONCE, _WINDOWS_AT_ONCE_OF_ACCELERATORS = 4096, 1 << 18
 """Windows per product without gradients, so that the outputs fit into the CPU's cache; without
 Triton, into the memory of a GPU."""
 
+_FLOAT32: Final = "float32"
+_BFLOAT16: Final = "bfloat16"
 _STEP_OF_WINDOWS = 128
 """Products on the CPU have a multiple of so many windows."""
 
@@ -30,13 +43,18 @@ def window_maxima(
     The backward pass visits only the windows of the maxima. On the CPU the convolution is a
     product of all windows with the weight, which is faster than PyTorch's convolution.
     """
-    narrow = autocast_dtype(inputs)
+    narrow, precision = autocast_dtype(inputs), _FLOAT32
+    has_gradient = torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad)
+    if narrow == torch.bfloat16 and has_gradient and is_fast(inputs, _BFLOAT16):
+        narrow, precision = None, _BFLOAT16
     if not len(inputs) or (narrow and uses_cpu_code(inputs)):
         return functional.conv1d(inputs.transpose(1, 2), weight).amax(dim=2)
     if narrow:
         inputs, weight = inputs.to(narrow), weight.to(narrow)
-    if torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad):
-        maxima: Tensor = _WindowMaxima.apply(inputs, weight)  # type: ignore[no-untyped-call]
+    if has_gradient:
+        maxima: Tensor = _WindowMaxima.apply(  # type: ignore[no-untyped-call]
+            inputs, weight, precision
+        )
         return maxima
     if not uses_cpu_code(inputs):
         maxima, _ = _maxima(inputs.contiguous(), weight)
@@ -50,9 +68,9 @@ class _WindowMaxima(torch.autograd.Function):
     """Saves the positions of the maxima: no other window has a gradient."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, precision: TrainingPrecision) -> Tensor:
         if uses_cpu_code(inputs):
-            outputs = _convolved(inputs, weight)
+            outputs = _convolved(inputs, weight, partial(training_product, precision=precision))
             maxima = outputs.amax(dim=1)
             # Several times faster than argmax; which of several equal maxima does not matter.
             numbers = torch.arange(outputs.shape[1], dtype=outputs.dtype)[:, None]
@@ -65,24 +83,30 @@ class _WindowMaxima(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight, places = ctx.saved_tensors
-        of_inputs, of_weight = ctx.needs_input_grad
+        of_inputs, of_weight, _ = ctx.needs_input_grad
         if not uses_cpu_code(inputs):
             gradients = _gradients(gradient.contiguous(), places, inputs, weight)
-            return tuple(each.to(inputs.dtype) for each in gradients)
+            return *(each.to(inputs.dtype) for each in gradients), None
+        gradients = _compiled_gradients(gradient, places, inputs, weight)
+        if gradients is not None:
+            return *gradients, None
         return (
             _inputs_gradient(gradient, places, inputs, weight) if of_inputs else None,
             _weight_gradient(gradient, places, inputs, weight) if of_weight else None,
+            None,
         )
 
 
-def _convolved(inputs: Tensor, weight: Tensor) -> Tensor:
+def _convolved(
+    inputs: Tensor, weight: Tensor, multiply: Callable[[Tensor, Tensor], Tensor] | None = None
+) -> Tensor:
     windows = _windows(inputs, weight.shape[2])
     rows = windows.flatten(0, 1)
     # oneDNN compiles code for each number of rows, which takes longer than a few more rows.
     padded = functional.pad(rows, (0, 0, 0, -len(rows) % _STEP_OF_WINDOWS))
-    outputs = product(padded, weight.flatten(1))[: len(rows)]
+    outputs = (multiply or product)(padded, weight.flatten(1))[: len(rows)]
     return outputs.view(*windows.shape[:2], len(weight))
 
 
@@ -96,7 +120,7 @@ def _inputs_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: T
     positions = steps - width + 1
     spread = gradient.new_zeros(rows, positions, len(weight))
     spread.scatter_(1, places[:, None].long(), gradient[:, None])
-    of_windows = product(spread.flatten(0, 1), weight.flatten(1).T)
+    of_windows = training_product(spread.flatten(0, 1), weight.flatten(1).T)
     of_windows = of_windows.view(rows, positions, dim, width)
     of_inputs = torch.zeros_like(inputs)
     for offset in range(width):
@@ -114,6 +138,25 @@ def _weight_gradient(gradient: Tensor, places: Tensor, inputs: Tensor, weight: T
         mode="sum",
     )
     return summed.view_as(weight)
+
+
+def _compiled_gradients(
+    gradient: Tensor, places: Tensor, inputs: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor] | None:
+    """Return the gradients of inputs and weight; None if no compiled code supports them."""
+    # The numbers of a window are next to each other in the inputs, one step after the other.
+    turned = weight.detach().transpose(1, 2).contiguous()
+    gradient, inputs, places = gradient.contiguous(), inputs.contiguous(), places.long()
+    functions = _library(gradient, inputs, turned)
+    if functions is None:
+        return None
+    of_inputs, of_turned = torch.zeros_like(inputs), torch.zeros_like(turned)
+    sizes = *inputs.shape, len(weight), weight.shape[2]
+    tensors = pointers(gradient, places, inputs, turned)
+    functions.window_gradients(
+        *sizes, *tensors, torch.get_num_threads(), *pointers(of_inputs, of_turned)
+    )
+    return of_inputs, of_turned.transpose(1, 2).contiguous()
 
 
 def _plain_maxima(inputs: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

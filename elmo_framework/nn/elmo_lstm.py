@@ -11,11 +11,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
+from elmo_framework.kernels.backend import autocast_dtype, no_autocast, uses_cpu_code
 from elmo_framework.kernels.lstm_stack import PackedLayer, PackedStack
 from elmo_framework.kernels.packed_product import pack
 from elmo_framework.kernels.product import (
     Precision,
+    TrainingPrecision,
     chunk_of_sums,
     linear,
     prepared,
@@ -138,9 +139,10 @@ class ProjectedLstm(TensorPart):
             with no_autocast(words):
                 return read(words.to(self.bias.dtype), sizes, start)
         gates = linear(words, self.input_weight, self.bias_of_gates())
-        # In mixed precision the products have the type of the gates, but the cell state stays
-        # float32; on the CPU so do the sums, as the compiled step supports only float32.
-        precision: Precision = "bfloat16" if gates.dtype == torch.bfloat16 else "float32"
+        # In mixed precision products round their operands, but the cell state stays float32; on the
+        # CPU so do the sums, as the compiled step supports only float32.
+        narrow = autocast_dtype(words) or gates.dtype
+        precision: TrainingPrecision = "bfloat16" if narrow == torch.bfloat16 else "float32"
         if uses_cpu_code(gates):
             gates = gates.to(self.bias.dtype)
         recurrent, projection = self.recurrent_weight, self.projection_weight

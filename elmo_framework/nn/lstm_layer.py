@@ -15,11 +15,10 @@ from torch.autograd.function import once_differentiable
 
 from elmo_framework.kernels.lstm_step import clipped_gradient, step, step_backward
 from elmo_framework.kernels.product import (
-    Precision,
     Product,
-    prepared,
-    product,
-    product_into,
+    TrainingPrecision,
+    prepared_backward,
+    prepared_for_update,
     weight_gradient,
 )
 
@@ -95,7 +94,7 @@ def train_layer(
     projection_weight: Tensor | None,
     cell_clip: float | None,
     projection_clip: float | None,
-    precision: Precision = "float32",
+    precision: TrainingPrecision = "float32",
 ) -> tuple[Tensor, LstmState]:
     """Read packed rows, with gradients.
 
@@ -130,11 +129,11 @@ class _Layer(torch.autograd.Function):
         memory: Tensor,
         sizes: tuple[int, ...],
         clips: tuple[float | None, float | None],
-        precision: Precision,
+        precision: TrainingPrecision,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        recurrent = prepared(recurrent_weight, precision=precision)
+        recurrent = prepared_for_update(recurrent_weight, precision)
         project = (
-            None if projection_weight is None else prepared(projection_weight, precision=precision)
+            None if projection_weight is None else prepared_for_update(projection_weight, precision)
         )
         ctx.save_for_backward(recurrent_weight, projection_weight)
         ctx.set_materialize_grads(False)  # carried states end the gradient
@@ -170,9 +169,12 @@ class _Layer(torch.autograd.Function):
             of_outputs = ctx.start.hidden.new_zeros(sum(ctx.sizes), ctx.start.hidden.shape[1])
         cell_clip, projection_clip = ctx.clips
         projection_clip = None if projection_weight is None else projection_clip
-        type_ = torch.bfloat16 if ctx.precision == "bfloat16" else of_outputs.dtype
-        narrow_recurrent = recurrent_weight.to(type_)
-        narrow_projection = None if projection_weight is None else projection_weight.to(type_)
+        of_recurrent = prepared_backward(recurrent_weight, ctx.precision)
+        of_project = (
+            None
+            if projection_weight is None
+            else prepared_backward(projection_weight, ctx.precision)
+        )
         of_hidden, of_memory = (
             torch.zeros_like(state) if gradient is None else gradient.clone()
             for gradient, state in zip((of_hidden, of_memory), ctx.start, strict=True)
@@ -185,9 +187,7 @@ class _Layer(torch.autograd.Function):
             of_output, sums, projected = of_step
             rows = len(of_output)
             clipped_gradient(of_output, of_hidden[:rows], hidden, projection_clip, projected)
-            of_cell = projected
-            if narrow_projection is not None:
-                of_cell = _back(projected, narrow_projection)
+            of_cell = projected if of_project is None else of_project(projected, None)
             step_backward(
                 activations,
                 before,
@@ -197,24 +197,15 @@ class _Layer(torch.autograd.Function):
                 cell_clip=cell_clip,
                 of_sums=sums,
             )
-            product_into(of_hidden[:rows], sums.to(type_), narrow_recurrent.T)
-        of_weight = _of_weight(of_sums, _column(ctx.steps, 0, of_outputs), type_)
-        of_projection = (
-            None
-            if projection_weight is None
-            else _of_weight(of_projected, _column(ctx.steps, 4, of_outputs), type_)
-        )
+            of_recurrent(sums, of_hidden[:rows])
+        of_weight = _of_weight(of_sums, ctx, 0)
+        of_projection = None if projection_weight is None else _of_weight(of_projected, ctx, 4)
         return of_sums, of_weight, of_projection, of_hidden, of_memory, None, None, None
 
 
-def _back(of_outputs: Tensor, weight: Tensor) -> Tensor:
-    """Return the gradient of a product's inputs, computed in the type of the weight."""
-    return product(of_outputs.to(weight.dtype), weight.T).to(of_outputs.dtype)
-
-
-def _of_weight(of_outputs: Tensor, inputs: Tensor, type_: torch.dtype) -> Tensor:
-    """Return the gradient of a product's weight, computed in a type."""
-    return weight_gradient(of_outputs.to(type_), inputs.to(type_)).to(of_outputs.dtype)
+def _of_weight(of_outputs: Tensor, ctx: Any, index: int) -> Tensor:
+    """Return the gradient of the weight of a product whose inputs were saved in each step."""
+    return weight_gradient(of_outputs, _column(ctx.steps, index, of_outputs), ctx.precision)
 
 
 def _column(steps: list[tuple[Tensor, ...]], index: int, like: Tensor) -> Tensor:

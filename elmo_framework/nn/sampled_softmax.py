@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
 from elmo_framework.kernels.log_sum_exp import log_sum_exp
-from elmo_framework.kernels.product import product, weight_gradient
+from elmo_framework.kernels.product import training_product, weight_gradient
 from elmo_framework.nn.part import TensorPart
 
 _MAX_LOGITS, _MAX_LOGITS_OF_ACCELERATORS = 1 << 26, 1 << 28
@@ -187,9 +187,9 @@ class _LogSumExp(torch.autograd.Function):
     def forward(
         ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, ids: Tensor
     ) -> Tensor:
-        if narrow := autocast_dtype(inputs):
-            inputs, weight = inputs.to(narrow), weight.to(narrow)
-        logits = _wide(product(inputs, weight)).add_(bias)
+        is_narrow = autocast_dtype(inputs) == torch.bfloat16
+        ctx.precision = "bfloat16" if is_narrow else "float32"
+        logits = _wide(training_product(inputs, weight, bias, precision=ctx.precision))
         _ignore_hits(logits, targets, ids)
         largest = logits.amax(dim=1, keepdim=True)
         sums = logits.sub_(largest).exp_().sum(dim=1, keepdim=True)
@@ -202,9 +202,9 @@ class _LogSumExp(torch.autograd.Function):
         inputs, weight, exponentials, sums = ctx.saved_tensors
         of_logits = exponentials * (gradient[:, None] / sums)
         of_bias = of_logits.sum(dim=0)
-        of_logits = of_logits.to(inputs.dtype)
-        of_inputs, of_weight = product(of_logits, weight.T), weight_gradient(of_logits, inputs)
-        return of_inputs.to(of_bias.dtype), of_weight.to(of_bias.dtype), of_bias, None, None
+        of_inputs = training_product(of_logits, weight.T, precision=ctx.precision)
+        of_weight = weight_gradient(of_logits, inputs, ctx.precision)
+        return of_inputs, of_weight, of_bias, None, None
 
 
 def _ignore_hits(logits: Tensor, targets: Tensor, ids: Tensor) -> None:

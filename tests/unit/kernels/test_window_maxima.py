@@ -85,12 +85,29 @@ def test_empty_batch_has_no_maxima_and_no_gradient() -> None:
 
 
 @pytest.mark.usefixtures("each_code")
-def test_in_mixed_precision_maxima_are_bfloat16() -> None:
+def test_in_mixed_precision_products_are_bfloat16() -> None:
+    """Where the CPU adds up such products in float32, the maxima are float32."""
     inputs, weight = tensors(2, torch.float)
     with torch.autocast("cpu", torch.bfloat16):
         found = window_maxima(inputs, weight)
-    assert found.dtype == torch.bfloat16
+        is_wide = module.is_fast(inputs, "bfloat16")
+    assert found.dtype == (torch.float32 if is_wide else torch.bfloat16)
     torch.testing.assert_close(found.float(), plain(inputs, weight), atol=0.1, rtol=0.02)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_compiled_gradients_equal_the_plain_ones(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs, weight = (t.detach().repeat(20, 1, 1) for t in tensors(width, torch.float))
+    inputs, weight = inputs.requires_grad_(), weight.requires_grad_()
+    chosen = torch.randn(80, 120) * (torch.rand(80, 120) < 0.5)
+    found = torch.autograd.grad((window_maxima(inputs, weight) * chosen).sum(), [inputs, weight])
+    monkeypatch.setattr(module, "_library", lambda *_: None)
+    plain_ones = torch.autograd.grad(
+        (window_maxima(inputs, weight) * chosen).sum(), [inputs, weight]
+    )
+    torch.testing.assert_close(found, plain_ones, atol=1e-4, rtol=1e-4)
 
 
 def test_pieces_equal_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
