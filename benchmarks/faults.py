@@ -331,6 +331,18 @@ _COMPAT = [
         ('_boundary("<S>")', 'dropped("")'),
         ('if loader.get("shuffle") is False:', "if False:"),
     ),
+    *_faults(
+        "compat/allennlp/recognize.py",
+        ("any(key in own for key in _OURS)", "False"),
+    ),
+    *_faults(
+        "compat/allennlp/load.py",
+        (
+            "from elmo_framework.config.plugins import load_plugins\n",
+            "from elmo_framework.compat.allennlp import archive\n"
+            "from elmo_framework.config.plugins import load_plugins\n",
+        ),
+    ),
     *_faults("compat/allennlp/archive.py", ("and published_name(places) is None:", "and False:")),
     *_faults(
         "compat/allennlp/tensors.py",

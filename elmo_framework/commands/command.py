@@ -114,11 +114,13 @@ class ConfigCommand(Command):
         Raises:
             ElmoFrameworkError: it cannot be read or translated, or a plugin cannot be imported.
         """
-        from elmo_framework.compat.allennlp.translate import mark_of_allennlp, translate_allennlp
+        from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
 
         def translate(raw: Mapping[str, Any], source: str) -> Translation | None:
             if mark_of_allennlp(raw) is None:
                 return None
+            from elmo_framework.compat.allennlp.translate import translate_allennlp
+
             # First, because plugins register what they can translate.
             register_components(self.packages)
             return translate_allennlp(raw, source)

@@ -154,7 +154,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             RunError: it cannot be loaded, or a flag is for the other of the two.
         """
         from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
-        from elmo_framework.compat.allennlp.archive import is_allennlp_archive
+        from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
 
         for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
         for_run = {

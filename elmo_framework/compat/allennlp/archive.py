@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import pickle
 import tarfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -25,6 +23,7 @@ from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.compat.allennlp.character_tables import character_items, fitted_tables
 from elmo_framework.compat.allennlp.embedders import published_name
 from elmo_framework.compat.allennlp.parameter_names import names
+from elmo_framework.compat.allennlp.recognize import CONFIG_NAME, DAMAGED, WEIGHTS_NAME
 from elmo_framework.compat.allennlp.tensors import UnknownWeightsError, translated_weights
 from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config, Translation
@@ -36,15 +35,13 @@ from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import RunRecord
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.io.archives import check_unpacked_size, is_archive
-from elmo_framework.io.remote import as_path
+from elmo_framework.io.archives import check_unpacked_size
 from elmo_framework.model.model import Model
 from elmo_framework.model.weights import load_weights
 
-_CONFIG, _WEIGHTS, _VOCABULARY = "config.json", "weights.th", "vocabulary/"
+_CONFIG, _WEIGHTS, _VOCABULARY = CONFIG_NAME, WEIGHTS_NAME, "vocabulary/"
 _CHARACTERS = "_elmo_lstm._token_embedder._char_embedding_weights"
 _FILES = {"options_file", "weight_file"}
-_DAMAGED = (tarfile.TarError, EOFError, zlib.error)
 
 
 @final
@@ -95,7 +92,7 @@ def _members(path: Path) -> Iterator[Iterator[tuple[str, bytes]]]:
     try:
         with tarfile.open(path, "r:*") as tar:
             yield _checked_members(tar, path)
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise DataError(f"the archive is damaged: {error}", path=path) from error
 
 
@@ -152,19 +149,6 @@ def _lines(content: bytes, path: Path, name: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.rstrip("\r").replace("@@NEWLINE@@", "\n") for line in lines]
-
-
-def is_allennlp_archive(place: Path | str) -> bool:
-    """Return whether a place is an archive of AllenNLP, whole or not; a URL is downloaded."""
-    path = Path(os.fspath(as_path(place)))
-    if not path.is_file() or is_archive(path):
-        return False
-    try:
-        with tarfile.open(path, "r:*") as tar:
-            names = ("/".join(PurePosixPath(member.name).parts) for member in tar)
-            return any(name in (_CONFIG, _WEIGHTS) for name in names)
-    except _DAMAGED:
-        return False
 
 
 def import_archive(

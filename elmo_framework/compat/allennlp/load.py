@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from elmo_framework import components, console
 from elmo_framework.bilm.files.published import resolve_bilm
-from elmo_framework.compat.allennlp.archive import import_archive, is_allennlp_archive
+from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.errors import RunError
 from elmo_framework.experiment import load_run
@@ -89,6 +89,9 @@ def _run_place(place: Path | str, packages: Sequence[str], bilm: BiLmPaths) -> P
     load_plugins(packages, asked_by="--include-package")
 
     def write(folder: Path) -> None:
+        # Here, because a run of ours is loaded without it.
+        from elmo_framework.compat.allennlp.archive import import_archive
+
         # Not in place: no command may write a run inside the cache.
         with TemporaryDirectory() as temporary:
             translation = import_archive(archive, Path(temporary) / "run", bilm=bilm_place)

@@ -1,4 +1,4 @@
-"""Recognize a config of AllenNLP 0.8 to 2.10, and translate it."""
+"""Translate a config of AllenNLP 0.8 to 2.10."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from elmo_framework.compat.allennlp.models import initializer, model, regularize
 from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions
 from elmo_framework.compat.allennlp.parameter_names import names, rules, translated
 from elmo_framework.compat.allennlp.readers import reader
+from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
 from elmo_framework.compat.allennlp.render import as_text, summary
 from elmo_framework.compat.allennlp.rules import (
     Context,
@@ -28,36 +29,10 @@ from elmo_framework.compat.allennlp.rules import (
 )
 from elmo_framework.compat.allennlp.training import distributed, trainer
 from elmo_framework.config.load import Translation
-from elmo_framework.errors import ConfigError, dotted, shown
+from elmo_framework.errors import ConfigError, shown
 
-_MARKS: Mapping[str, tuple[str, ...]] = {
-    "": ("iterator", "validation_iterator", "distributed", "pytorch_seed", "numpy_seed"),
-    "dataset_reader": ("token_indexers", "lazy"),
-    "model": ("text_field_embedder", "source_embedder", "contextualizer", "bert_model"),
-    "data_loader": ("batch_sampler", "num_workers"),
-    "trainer": ("cuda_device", "use_amp", "num_serialized_models_to_keep", "shuffle"),
-}
-"""Keys of AllenNLP that no config of ours has, by their block."""
-
-_OURS = ("embedder", "context_layers", "token_encoder")
 _NAMESPACES = {"tokens": "words", "labels": "labels", "token_characters": "characters"}
 _SEEDS = dropped("random_seed fixes everything here")
-
-
-def mark_of_allennlp(raw: Mapping[str, Any]) -> str | None:
-    """Return the path of a key by which a config is AllenNLP's; None for a config of ours.
-
-    A config that names plugins, or whose model has a key of ours, is ours.
-    """
-    own = raw.get("model")
-    if "plugins" in raw or (isinstance(own, dict) and any(key in own for key in _OURS)):
-        return None
-    for name, keys in _MARKS.items():
-        values = raw.get(name) if name else raw
-        for key in keys:
-            if isinstance(values, dict) and key in values:
-                return dotted(name, key)
-    return None
 
 
 def translate_allennlp(raw: Mapping[str, Any], source: str) -> Translation | None:

@@ -12,7 +12,8 @@ import pytest
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
-from elmo_framework.compat.allennlp.archive import import_archive, is_allennlp_archive
+from elmo_framework.compat.allennlp.archive import import_archive
+from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.archive import archive_run
 from elmo_framework.io import archives

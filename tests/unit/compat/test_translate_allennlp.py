@@ -12,7 +12,8 @@ import pytest
 from elmo_framework import components
 from elmo_framework.commands.main import main
 from elmo_framework.compat.allennlp.parameter_names import names
-from elmo_framework.compat.allennlp.translate import mark_of_allennlp, translate_allennlp
+from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
+from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config, Translation
 from elmo_framework.errors import ConfigError, Problem
 from elmo_framework.experiment.check import check_config
