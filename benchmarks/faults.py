@@ -336,6 +336,17 @@ _COMPAT = [
         ("any(key in own for key in _OURS)", "False"),
     ),
     *_faults(
+        "compat/allennlp/expressions.py",
+        ("    if value in ([], {}):\n", "    if False:\n"),
+        ("value is None or value == []", "value is None"),
+        ('"regularizer": ("regexes",)', '"regularizer": ("regexes", "prevent_regexes")'),
+    ),
+    *_faults("compat/allennlp/parameter_groups.py", ("    if value == []:", "    if False:")),
+    *_faults(
+        "compat/allennlp/batches.py",
+        ("        if is_language_model(here.context):", "        if False:"),
+    ),
+    *_faults(
         "compat/allennlp/load.py",
         (
             "from elmo_framework.config.plugins import load_plugins\n",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elmo_framework.compat.allennlp.language_models import is_language_model
 from elmo_framework.compat.allennlp.rules import (
     NO_LIMIT,
     Member,
     Place,
+    Rule,
     Rules,
     block,
     component,
     dropped,
-    into,
     kept,
     only,
     unsupported,
@@ -31,20 +32,28 @@ def _flag(here: Place, value: Any) -> Mapping[str, Any]:
     return {"shuffle": value}
 
 
-def _sorting_keys(here: Place, value: Any) -> Mapping[str, Any]:
-    here.note("differs", "examples are sorted by the number of their words")
-    return {}
+def _of_batches(text: str) -> Rule:
+    """Return a rule for a key with another effect here; it has none on windows of text."""
+
+    def rule(here: Place, value: Any) -> Mapping[str, Any]:
+        if is_language_model(here.context):
+            here.note("dropped", "windows of running text have equal lengths")
+        else:
+            here.note("differs", text)
+        return {}
+
+    return rule
 
 
-def _noise(here: Place, value: Any) -> Mapping[str, Any]:
-    here.note("differs", "batches differ by sorting pools of 50 batches, in place of noise")
-    return {}
+_SORTING_KEYS = _of_batches("examples are sorted by the number of their words")
+_NOISE = _of_batches("batches differ by sorting pools of 50 batches, in place of noise")
 
 
 def _max_samples(here: Place, value: Any) -> Mapping[str, Any]:
     match value:
         case [str(), int(number)]:
-            here.note("becomes", "max_tokens, padding included")
+            is_windows = is_language_model(here.context)
+            here.note("becomes", "batch_size" if is_windows else "max_tokens, padding included")
             return {"max_tokens": number}
     here.problem(f"expected [key, number], not {shown(value)}")
     return {}
@@ -52,8 +61,8 @@ def _max_samples(here: Place, value: Any) -> Mapping[str, Any]:
 
 _BUCKET: Rules = {
     "batch_size": kept,
-    "sorting_keys": _sorting_keys,
-    "padding_noise": _noise,
+    "sorting_keys": _SORTING_KEYS,
+    "padding_noise": _NOISE,
     "drop_last": only(False),
 }
 _SAMPLERS: dict[str, Member] = {
@@ -63,7 +72,7 @@ _SAMPLERS: dict[str, Member] = {
     ),
     "max_tokens_sampler": Member(
         "max_tokens_sampler",
-        {"max_tokens": kept, "sorting_keys": _sorting_keys, "padding_noise": _noise},
+        {"max_tokens": kept, "sorting_keys": _SORTING_KEYS, "padding_noise": _NOISE},
         implied={"bucketing": True, "batch_size": NO_LIMIT},
     ),
     "basic": Member(
@@ -88,7 +97,10 @@ def _sampler(here: Place, value: Any) -> Mapping[str, Any]:
     ours = component(here, value, _SAMPLERS, "BatchSampler")
     if ours is None:
         return {}
-    here.note("becomes", "data_loader: batch_size or max_tokens, bucketing")
+    keys = (
+        "batch_size" if is_language_model(here.context) else "batch_size or max_tokens, bucketing"
+    )
+    here.note("becomes", f"data_loader: {keys}")
     # The default of `shuffle` is that of a sampler, not that of a loader.
     return {"shuffle": None, **{key: each for key, each in ours.items() if key != "type"}}
 
@@ -148,8 +160,8 @@ _ITERATORS: dict[str, Member] = {
         "bucket",
         {
             **_ITERATOR,
-            "sorting_keys": _sorting_keys,
-            "padding_noise": _noise,
+            "sorting_keys": _SORTING_KEYS,
+            "padding_noise": _NOISE,
             "biggest_batch_first": dropped("it changes the order of one epoch only"),
         },
         implied={"bucketing": True},
@@ -162,7 +174,7 @@ def iterator(here: Place, value: Any) -> Any:
     if isinstance(value, dict) and value.get("type") == "multiprocess":
         here.note("dropped", "multiprocess: it changes speed only")
         rules: Rules = {
-            "base_iterator": into("base", iterator),
+            "base_iterator": lambda here, value: {"base": iterator(here, value)},
             "num_workers": _SPEED,
             "output_queue_size": _SPEED,
         }

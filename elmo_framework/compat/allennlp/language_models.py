@@ -7,6 +7,8 @@ from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import indexer_names, token_blocks
 from elmo_framework.compat.allennlp.rules import (
+    EMPTY,
+    NO_LIMIT,
     Context,
     Indexer,
     Member,
@@ -191,7 +193,7 @@ def _context_layers(here: Place, value: Any) -> Any:
     return ours
 
 
-_NO_EXPRESSIONS = only([], {}, reason="it is empty")
+_NO_EXPRESSIONS = only([], {}, reason=EMPTY)
 _RULES: Rules = {
     "text_field_embedder": into("token_encoder", _token_encoder),
     "contextualizer": into("context_layers", _context_layers),
@@ -223,6 +225,12 @@ LANGUAGE_MODELS: dict[str, Member] = {
     ),
     "bidirectional-language-model": Member(BILM, _RULES, _DEFAULTS, differs=_DIFFERS),
 }
+
+
+def is_language_model(context: Context) -> bool:
+    """Return whether the model is one of these, so that the data becomes windows of text."""
+    kind = context.value("model", "type")
+    return isinstance(kind, str) and kind in LANGUAGE_MODELS
 
 
 def require_both_directions(here: Place, values: Mapping[str, Any]) -> None:
@@ -267,8 +275,7 @@ def added_words(here: Place, value: Any) -> Mapping[str, Any]:
         isinstance(words, list) and {*map(str, words)} <= known.get(name, set())
         for name, words in value.items()
     )
-    is_language_model = here.context.value("model", "contextualizer") is not None
-    if not (is_known and is_language_model):
+    if not (is_known and is_language_model(here.context)):
         return unsupported("words are counted in the data")(here, value)
     for name in value:
         text = "the boundaries of sentences are in each vocabulary of a biLM"
@@ -289,7 +296,9 @@ def windows(context: Context, key: str, loader: Mapping[str, Any]) -> dict[str, 
         fitting = max(1, tokens // _UNROLL_STEPS)
         rows = min(rows, fitting) if isinstance(rows, int) else fitting
     limits = {"sentences": loader.get("batch_size"), "words": tokens}
-    before = " and ".join(f"{limit} {unit}" for unit, limit in limits.items() if limit is not None)
+    before = " and ".join(
+        f"{limit} {unit}" for unit, limit in limits.items() if limit not in (None, NO_LIMIT)
+    )
     text = f"{rows} rows of {_UNROLL_STEPS} words (unroll_steps) in place of {before}"
     here = Place(context).at(key)
     here.note("differs", text)

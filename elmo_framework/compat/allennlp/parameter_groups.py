@@ -1,11 +1,11 @@
-"""Groups of parameters of an optimizer: those that are frozen have a counterpart."""
+"""Frozen parameters: `no_grad`, and groups of an optimizer that are frozen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_framework.compat.allennlp.rules import Context, Place
+from elmo_framework.compat.allennlp.rules import EMPTY, Context, Place
 from elmo_framework.errors import shown
 
 
@@ -22,6 +22,13 @@ def parameter_groups(here: Place, value: Any) -> Mapping[str, Any]:
         here.note("becomes", "trainer.no_grad, for the groups with requires_grad: false")
     else:
         here.note("dropped", "its groups change nothing")
+    return {}
+
+
+def no_grad(here: Place, value: Any) -> Mapping[str, Any]:
+    """Leave the expressions to `frozen_expressions`: they need the names of the parameters."""
+    if value == []:
+        here.note("dropped", EMPTY)
     return {}
 
 

@@ -279,6 +279,9 @@ def with_defaults(
     return {**ours, **{key: value for key, value in defaults.items() if key not in ours}}
 
 
+EMPTY = "it is empty"
+"""Why an empty list or object is dropped."""
+
 NO_LIMIT = 1_000_000
 """A number that stands for "all" where ours has no word for it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_framework.compat.allennlp.parameter_groups import parameter_groups
+from elmo_framework.compat.allennlp.parameter_groups import no_grad, parameter_groups
 from elmo_framework.compat.allennlp.rules import (
     NO_LIMIT,
     Member,
@@ -342,7 +342,7 @@ TRAINER: Rules = {
         ),
         kept,
     ),
-    "no_grad": lambda here, value: {},
+    "no_grad": no_grad,
     "cuda_device": _device,
     "use_amp": _precision,
     "moving_average": _average,

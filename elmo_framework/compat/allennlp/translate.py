@@ -7,10 +7,11 @@ from copy import deepcopy
 from typing import Any
 
 from elmo_framework.compat.allennlp.batches import data_loader, iterator
+from elmo_framework.compat.allennlp.expressions import rules, translated
 from elmo_framework.compat.allennlp.language_models import BILM, added_words, windows
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
 from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions
-from elmo_framework.compat.allennlp.parameter_names import names, rules, translated
+from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.readers import reader
 from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
 from elmo_framework.compat.allennlp.render import as_text, summary

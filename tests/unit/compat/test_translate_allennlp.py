@@ -301,6 +301,43 @@ def test_expressions_match_the_same_parameters() -> None:
     assert "nothing_of_this_name" in translation("crf_tagger", changes).summary
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("model.initializer", []),
+        ("model.initializer", {}),
+        ("model.initializer.regexes", []),
+        ("model.initializer.prevent_regexes", []),
+        ("model.initializer.prevent_regexes", None),
+        ("model.regularizer", []),
+        ("model.regularizer.regexes", []),
+        ("trainer.no_grad", []),
+        ("trainer.optimizer.parameter_groups", []),
+    ],
+)
+def test_empty_expressions_are_dropped_with_a_row(path: str, value: Any) -> None:
+    changes: dict[str, Any] = {"model.initializer": {}, "model.regularizer": {}}
+    changes |= {"trainer.optimizer": {"type": "adam"}, path: value}
+    summary = translation("crf_tagger", changes).summary
+    assert re.search(rf"^{path} +dropped ", summary, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("model.initializer", 0),
+        ("model.initializer.regexes", 0),
+        ("model.initializer.prevent_regexes", "x"),
+        ("model.initializer.type", "default"),
+        ("model.regularizer.prevent_regexes", ["x"]),
+    ],
+)
+def test_wrong_keys_of_expressions_are_refused(path: str, value: Any) -> None:
+    changes = {"model.initializer": {}, "model.regularizer": {}, path: value}
+    (problem,) = problems("crf_tagger", changes)
+    assert problem.path == path
+
+
 def test_prevent_applies_before_other_expressions() -> None:
     applied = [["_encoder.*weight_ih", {"type": "zero"}], ["_encoder.*weight", "prevent"]]
     written = ours("esim", {"model.initializer": applied})["model"]["initializer"]

@@ -97,6 +97,27 @@ def test_what_differs_in_effect_is_in_the_table() -> None:
     }
 
 
+def test_windows_are_neither_sorted_nor_padded() -> None:
+    bucket = {"sorting_keys": ["source"], "padding_noise": 0.2}
+    old = {
+        "type": "bucket",
+        "maximum_samples_per_batch": ["num_tokens", 90],
+        "batch_size": 9,
+        **bucket,
+    }
+    iterator = translation({"iterator": old, "data_loader": None}).summary
+    sampler = {"type": "max_tokens_sampler", "max_tokens": 90, **bucket}
+    loader = translation({"data_loader": {"batch_sampler": sampler}}).summary
+    for summary, path in ((iterator, "iterator"), (loader, "data_loader.batch_sampler")):
+        assert differing(summary) & {f"{path}.{key}" for key in bucket} == set()
+        for key in bucket:
+            assert re.search(rf"^{path}.{key} +dropped +windows of", summary, re.MULTILINE)
+        assert "bucketing" not in summary
+    assert re.search("^iterator.maximum_samples_per_batch +becomes +batch_size$", iterator, re.M)
+    assert "4 rows of 20 words (unroll_steps) in place of 9 sentences and 90 words" in iterator
+    assert "in place of 90 words" in loader
+
+
 @pytest.mark.parametrize("layers", [LSTM, {**LSTM, "num_layers": 1, "dropout": 0.2}, STACKED])
 def test_one_lstm_layer_is_one_without_projection_and_clips(layers: Any) -> None:
     raw = translation({"model.contextualizer": layers}).raw
