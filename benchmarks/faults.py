@@ -347,7 +347,22 @@ _COMPAT = [
         ("        if is_language_model(here.context):", "        if False:"),
     ),
     *_faults(
+        "commands/evaluate.py",
+        ("        if self.batch_size is None:\n", "        if True:\n"),
+    ),
+    *_faults(
+        "experiment/load_run.py", ("isinstance(model, Head) and weights_file is None", "True")
+    ),
+    *_faults(
+        "data/data_loader.py",
+        (
+            "resized.max_tokens = batch_size, None",
+            "resized.max_tokens = batch_size, self.max_tokens",
+        ),
+    ),
+    *_faults(
         "compat/allennlp/load.py",
+        ("    files += [] if weights is None else [weights]\n", ""),
         (
             "from elmo_framework.config.plugins import load_plugins\n",
             "from elmo_framework.compat.allennlp import archive\n"

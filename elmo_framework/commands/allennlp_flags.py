@@ -18,8 +18,10 @@ _WITHOUT_EFFECT: Mapping[str, Mapping[str, tuple[int, str]]] = {
     },
     "evaluate": {
         "--file-friendly-logging": (0, "progress is written line by line to what is no terminal"),
+        "--batch-weight-key": (1, "scores are sums over examples, whatever the batches"),
     },
     "predict": {
+        "--file-friendly-logging": (0, "progress is written line by line to what is no terminal"),
         "--silent": (0, "nothing is printed with --output-file"),
         "--predictor": (1, "the run knows its task"),
     },
@@ -27,18 +29,14 @@ _WITHOUT_EFFECT: Mapping[str, Mapping[str, tuple[int, str]]] = {
 """Flags that are not needed, with the number of their values and the reason."""
 
 _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
-    "train": {
-        "--dry-run": "elmo check CONFIG --data reads the data and lists every problem",
-        "--node-rank": "torchrun --node-rank starts the processes of several machines",
-    },
     "evaluate": {
-        "--weights-file": "a run is scored with its best weights",
         "--extend-vocab": "words that were not seen in training have characters and ELMo vectors",
+        "--embedding-sources-mapping": "words that were not seen in training have ELMo vectors",
+        "--auto-names": "pass several files; the scores of each have its path",
         "--overrides": "a run is scored with the config that it was trained with",
         "-o": "a run is scored with the config that it was trained with",
     },
     "predict": {
-        "--weights-file": "a run predicts with its best weights",
         "--overrides": "a run predicts with the config that it was trained with",
         "-o": "a run predicts with the config that it was trained with",
     },
@@ -46,6 +44,12 @@ _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
 """Flags that are refused, and what there is instead."""
 
 _DEVICE, _READER_CHOICE = "--cuda-device", "--dataset-reader-choice"
+_NODE_RANK = "--node-rank"
+_WITH_VALUES = {
+    *(_DEVICE, _READER_CHOICE, _NODE_RANK),
+    *("--predictor", "--batch-weight-key", "--predictions-output-file"),
+}
+"""Flags that may have their value after `=`."""
 
 
 def translated_flags(command: str, argv: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -66,7 +70,7 @@ def _split(argv: Sequence[str]) -> Iterator[str]:
     """Yield the arguments, with `--flag=value` of AllenNLP's flags in two."""
     for argument in argv:
         flag, equals, value = argument.partition("=")
-        if equals and flag in (_DEVICE, _READER_CHOICE, "--predictor", "--predictions-output-file"):
+        if equals and flag in _WITH_VALUES:
             yield from (flag, value)
         else:
             yield argument
@@ -85,8 +89,19 @@ def _translated(command: str, arguments: Iterator[str], notes: list[str]) -> Ite
             yield from ("--device", device_name(next(arguments, ""), flag=_DEVICE))
         elif command == "predict" and argument == _READER_CHOICE:
             _check_reader(next(arguments, ""))
+        elif command == "train" and argument == _NODE_RANK:
+            _check_rank(next(arguments, ""))
+            notes.append(f"{_NODE_RANK} 0 has no effect: it is that of one machine")
         else:
             yield _SAME.get(command, {}).get(argument, argument)
+
+
+def _check_rank(text: str) -> None:
+    if text != "0":
+        raise RunError(
+            f"elmo train has no {_NODE_RANK} {text}: torchrun --node-rank starts the processes of "
+            "several machines"
+        )
 
 
 def _check_reader(text: str) -> None:

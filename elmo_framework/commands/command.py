@@ -42,6 +42,9 @@ class Command(ABC):
         predictions_format: format of predictions: jsonl, csv, tsv, conll, conllu, brat or another
             one of the task; by default by the suffix of the file, or jsonl.
         resume: resume an interrupted job.
+        weights_file: score or predict with other weights than the best, such as those of a
+            checkpoint: RUN/checkpoints/step-300/model.safetensors, or model_state_epoch_3.th of
+            AllenNLP for an archive of it.
         ensemble: further runs of the task, which predict together with RUN.
         combine: how an ensemble predicts: mean (of the scores of labels, or of the ends of an
             answer; the default), or vote, which takes the prediction that agrees best with the
@@ -78,6 +81,7 @@ PredictionsFormat: TypeAlias = Annotated[
     str | None, Argument("NAME", excludes="format of predictions")
 ]
 EnsembleRuns: TypeAlias = Annotated[Sequence[Path], Argument("RUN", takes_many=True)]
+WeightsFile: TypeAlias = Annotated[Path | None, Argument("FILE")]
 Combine: TypeAlias = Literal["mean", "vote"] | None
 ResultFormat: TypeAlias = Literal["text", "json"]
 
@@ -145,22 +149,27 @@ def load_runs(
     device: str,
     packages: Sequence[str],
     bilm: Sequence[str],
+    weights_file: Path | None = None,
 ) -> Assembly:
     """Load a run, or an ensemble of it and further runs.
 
     Raises:
         RunError: `combine` without an ensemble; or as of `load`.
+        DataError: as of `load`.
     """
     from elmo_framework.compat.allennlp.load import load
 
     if combine is not None and not ensemble:
         raise RunError("--combine needs --ensemble, which names the other runs")
+    if weights_file is not None and ensemble:
+        raise RunError("--weights-file is for one run; remove --ensemble")
     return load(
         [run, *ensemble] if ensemble else run,
         combine=combine or "mean",
         device=device,
         packages=packages,
         bilm=bilm,
+        weights_file=weights_file,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, final
 
@@ -14,6 +14,7 @@ from elmo_framework.commands.command import (
     EnsembleRuns,
     PredictionsFormat,
     ResultFormat,
+    WeightsFile,
     load_runs,
     output_files,
 )
@@ -58,7 +59,8 @@ class Evaluate(Command):
         predictions_file: write the prediction for each example of all files, in order.
         output_file: write the scores there as JSON too.
         force: overwrite the files that are written.
-        batch_size: rows of text that are read at the same time; 16 by default.
+        batch_size: examples in a batch, by default as in the run's config; rows of text that a biLM
+            reads at the same time, 16 by default.
         tokenizer: splits lines into words, as those of the biLM's vocabulary are: whitespace by
             default, another registered name, or JSON as in a config.
     """
@@ -95,10 +97,11 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
     ensemble: EnsembleRuns = ()
     combine: Combine = None
     run_bilms: RunBiLms = ()
+    weights_file: WeightsFile = None
+    batch_size: AboveZero | None = None
     device: Device = "auto"
     packages: Plugins = ()
     format: ResultFormat = "text"
-    batch_size: Annotated[AboveZero | None, Argument(group=_FOR_BILM)] = None
     tokenizer: Annotated[ComponentConfig, Argument(group=_FOR_BILM)] = None
 
     def outputs(self) -> Sequence[Output]:
@@ -107,7 +110,8 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
 
     def inputs(self) -> Sequence[Input]:
         files = [Input(path, "FILE") for path in self.files]
-        files += [] if self.calibrate is None else [Input(self.calibrate, "--calibrate")]
+        named = {"--calibrate": self.calibrate, "--weights-file": self.weights_file}
+        files += [Input(path, flag) for flag, path in named.items() if path is not None]
         run = run_inputs(as_path(self.run_or_bilm), "RUN")
         run += [each for path in self.ensemble for each in run_inputs(path, "--ensemble")]
         return [*run, *run_bilm_inputs(self.run_bilms), *files]
@@ -156,7 +160,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
         from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
 
-        for_bilm = {"--batch-size": self.batch_size, "--tokenizer": self.tokenizer}
+        for_bilm = {"--tokenizer": self.tokenizer}
         for_run = {
             "--predictions-file": self.predictions_file,
             "--bilm": self.run_bilms,
@@ -164,6 +168,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             "--ensemble": self.ensemble,
             "--combine": self.combine,
             "--calibrate": self.calibrate,
+            "--weights-file": self.weights_file,
         }
         is_for_bilm = not is_allennlp_archive(self.run_or_bilm) and is_bilm(self.run_or_bilm)
         for flag, value in (for_run if is_for_bilm else for_bilm).items():
@@ -180,19 +185,25 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
                 device=self.device,
                 packages=self.packages,
             )
-        return load_runs(
+        run = load_runs(
             as_path(self.run_or_bilm),
             self.ensemble,
             self.combine,
             device=self.device,
             packages=self.packages,
             bilm=self.run_bilms,
+            weights_file=self.weights_file,
         )
+        if self.batch_size is None:
+            return run
+        return replace(run, experiment=run.experiment.with_batch_size(self.batch_size))
 
     def _require_data(self) -> None:
         """Raise RunError unless there is either a file or `--test`, or a calibration."""
         if self.calibrate is not None and self.ensemble:
             raise RunError("--calibrate is for one run; --ensemble has no folder to keep it in")
+        if self.calibrate is not None and self.weights_file is not None:
+            raise RunError("--calibrate is for the best weights of the run; remove --weights-file")
         is_calibration = self.calibrate is not None and not self.test
         if bool(self.files) is self.test and not is_calibration:
             wrong = "both FILE and --test are given" if self.test else "no data to score on"

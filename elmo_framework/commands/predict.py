@@ -14,6 +14,7 @@ from elmo_framework.commands.command import (
     Command,
     EnsembleRuns,
     PredictionsFormat,
+    WeightsFile,
     load_runs,
 )
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
@@ -95,6 +96,7 @@ prediction has a "label" itself.
     pretty: Annotated[bool, Argument(excludes="format of predictions")] = False
     tokenizer: ComponentConfig = None
     batch_size: AboveZero = 32
+    weights_file: WeightsFile = None
     ensemble: EnsembleRuns = ()
     combine: Combine = None
     run_bilms: RunBiLms = ()
@@ -109,7 +111,8 @@ prediction has a "label" itself.
     def inputs(self) -> Sequence[Input]:
         ensemble = [each for run in self.ensemble for each in run_inputs(run, "--ensemble")]
         run = [*run_inputs(self.run_folder, "RUN"), *ensemble, *run_bilm_inputs(self.run_bilms)]
-        return [*run, Input(self.file, "FILE")]
+        weights = [] if self.weights_file is None else [Input(self.weights_file, "--weights-file")]
+        return [*run, *weights, Input(self.file, "FILE")]
 
     def run(self) -> int:
         path = self.output_file
@@ -158,6 +161,7 @@ prediction has a "label" itself.
             device=self.device,
             packages=self.packages,
             bilm=self.run_bilms,
+            weights_file=self.weights_file,
         )
 
     def _job(self, run: Assembly, piped: BinaryIO | None) -> PredictionJob:

@@ -23,6 +23,8 @@ class Train(ConfigCommand):
         serialization_dir: the folder that the run is kept in.
         force: remove the run in the folder first.
         recover: resume the run in the folder.
+        dry_run: train nothing: read the data, count its words and labels, and list all problems,
+            as `elmo check CONFIG --data` does; DIR is not written.
     """
 
     name = "train"
@@ -37,8 +39,11 @@ examples:
     serialization_dir: Annotated[Path, Argument("DIR", flags=("-s",))]
     force: Annotated[bool, Argument(flags=("-f",), excludes="start")] = False
     recover: Annotated[bool, Argument(flags=("-r",), excludes="start")] = False
+    dry_run: Annotated[bool, Argument(excludes="start")] = False
 
     def outputs(self) -> Sequence[Output]:
+        if self.dry_run:
+            return []
         return [Output(self.serialization_dir, "--serialization-dir", is_folder=True)]
 
     def inputs(self) -> Sequence[Input]:
@@ -47,9 +52,18 @@ examples:
 
     def run(self) -> int:
         from elmo_framework import console
+        from elmo_framework.commands.check import Check
         from elmo_framework.experiment.train import train
         from elmo_framework.io.process import keep_freed_memory
 
+        if self.dry_run:
+            return Check(
+                config=self.config,
+                overrides=self.overrides,
+                ext_var=self.ext_var,
+                packages=self.packages,
+                data=True,
+            ).run()
         keep_freed_memory()
         metrics = train(
             self.read_config(),

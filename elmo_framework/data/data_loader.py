@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import cycle, islice
 from math import ceil, inf
@@ -149,6 +150,12 @@ class BucketDataLoader(DataLoader):
         self.balanced = balanced
         self.batch_size, self.max_tokens = batch_size, max_tokens
         self.shuffle, self.bucketing = shuffle, bucketing
+
+    def with_batch_size(self, batch_size: int) -> BucketDataLoader:
+        """Return the same loader for batches of so many examples, whatever their lengths."""
+        resized = copy(self)
+        resized.batch_size, resized.max_tokens = batch_size, None
+        return resized
 
     def source(self, examples: Iterable[Any], context: SourceContext) -> BatchSource[Any]:
         in_memory = list(examples)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.subsample import split_by_unit, subsample
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies, count_characters
+from elmo_framework.errors import RunError
 from elmo_framework.model.model import Model
 from elmo_framework.model.task import HeadTask, Task
 from elmo_framework.training.options import GradientDescent
@@ -190,6 +192,19 @@ class Experiment(Registrable):
         """
         splits = [split for split, path in self.paths.items() if path]
         return {self.paths[split]: self.reader(split).files(self.paths[split]) for split in splits}
+
+    def with_batch_size(self, batch_size: int) -> Experiment:
+        """Return the same experiment, which scores data in batches of so many examples.
+
+        Raises:
+            RunError: its data loader does not make batches of examples.
+        """
+        loader = self.validation_data_loader
+        if not isinstance(loader, BucketDataLoader):
+            raise RunError("its data loader makes no batches of examples; leave out the batch size")
+        resized = copy(self)
+        resized.validation_data_loader = loader.with_batch_size(batch_size)
+        return resized
 
     def examples(self, split: Split) -> Iterable[Any]:
         """Return the examples of one of the data sets; of training, those of `train_fraction`.

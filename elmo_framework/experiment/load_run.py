@@ -34,7 +34,7 @@ from elmo_framework.io.archives import local_folder
 from elmo_framework.model.ensemble import Combination, Ensemble
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
-from elmo_framework.model.weights import load_weights
+from elmo_framework.model.weights import load_tensors, load_weights
 from elmo_framework.training.process_group import choose_device
 
 
@@ -45,6 +45,7 @@ def load(
     device: str = "auto",
     packages: Sequence[str] = (),
     bilm: BiLmPaths = (),
+    weights_file: Path | str | None = None,
 ) -> Assembly:
     """Load a run, or several as an ensemble.
 
@@ -61,17 +62,32 @@ def load(
         packages: plugins to import in addition to those of the run.
         bilm: where the biLMs of the run are, recognized by their digests; by default at their old
             places relative to the run, or at their old paths.
+        weights_file: other weights than the best, such as those of a checkpoint:
+            `checkpoints/step-300/model.safetensors`. A calibration is then left out.
 
     Raises:
         RunError: the device does not exist, the folder has no run with weights, the weights are
             those of another model, a plugin is missing, or the biLM is missing or is not the one
-            that the run was trained with; or the runs of an ensemble do not fit together.
+            that the run was trained with; or the runs of an ensemble do not fit together, or have
+            a file of weights.
+        DataError: the file of weights is missing or damaged.
         ValueError: `path` is an empty list.
     """
     torch_device = choose_device(device)
-    again = partial(load, path, combine=combine, device=device, packages=packages, bilm=bilm)
+    again = partial(
+        load,
+        path,
+        combine=combine,
+        device=device,
+        packages=packages,
+        bilm=bilm,
+        weights_file=weights_file,
+    )
     if isinstance(path, Path | str):
-        return replace(_load(path, torch_device, packages, bilm), reload=again)
+        file = None if weights_file is None else Path(weights_file)
+        return replace(_load(path, torch_device, packages, bilm, file), reload=again)
+    if weights_file is not None:
+        raise RunError("a file of weights is for one run, not for an ensemble")
     if not path:
         raise ValueError("an ensemble needs at least one run")
     runs = [_load(each, torch_device, packages, bilm) for each in path]
@@ -88,7 +104,11 @@ def load(
 
 
 def _load(
-    path: Path | str, device: torch.device, packages: Sequence[str], bilm: BiLmPaths
+    path: Path | str,
+    device: torch.device,
+    packages: Sequence[str],
+    bilm: BiLmPaths,
+    weights_file: Path | None = None,
 ) -> Assembly:
     run = RunDirectory.existing(path)
     located = locate(run, read_experiment(run, packages), bilm)
@@ -96,8 +116,9 @@ def _load(
     vocabularies = Vocabularies.load(run.vocabulary)
     model = _build(run, experiment, vocabularies)
     require_recorded(run, located, model)
-    load_weights(model, run.load_weights(), source=str(run.weights))
-    if isinstance(model, Head):
+    weights = run.load_weights() if weights_file is None else load_tensors(weights_file)
+    load_weights(model, weights, source=str(weights_file or run.weights))
+    if isinstance(model, Head) and weights_file is None:  # fitted to the best weights
         load_calibration(run, model)
     return Assembly(
         experiment,

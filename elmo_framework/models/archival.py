@@ -58,7 +58,7 @@ def load_archive(
     archive_file: Path | str,
     cuda_device: int = -1,
     overrides: str | Mapping[str, Any] = "",
-    weights_file: str | None = None,
+    weights_file: Path | str | None = None,
     *,
     packages: Sequence[str] = (),
     bilm: BiLmPaths = (),
@@ -69,7 +69,7 @@ def load_archive(
         archive_file: `model.tar.gz` of AllenNLP, or the folder or the archive of a run.
         cuda_device: -1 for the CPU, 0 for the GPU.
         overrides: must be empty: a model is loaded with the config of its training.
-        weights_file: must be None: a model is loaded with its best weights.
+        weights_file: other weights than the best; see `load`.
         packages: plugins to import.
         bilm: where the biLM is that the model reads; see `load`.
 
@@ -78,11 +78,11 @@ def load_archive(
     """
     if overrides:
         raise RunError("overrides: a model is loaded with the config of its training; remove them")
-    if weights_file is not None:
-        raise RunError(
-            "weights_file: a model is loaded with its best weights; for others, archive them with "
-            "the config and the vocabulary as model.tar.gz"
-        )
-    return Archive(
-        load(archive_file, device=device_name(cuda_device), packages=packages, bilm=bilm)
+    run = load(
+        archive_file,
+        device=device_name(cuda_device),
+        packages=packages,
+        bilm=bilm,
+        weights_file=weights_file,
     )
+    return Archive(run)

@@ -95,7 +95,9 @@ def test_flags_of_the_other_kind_are_refused(bilm: Path, folder: Path, tmp_path,
     out = str(tmp_path / "out")
     expected = f"--predictions-file is for a run, and {folder} is a biLM"
     assert error(capsys, str(folder), str(TEXT), "--predictions-file", out) == expected
-    expected = f"--batch-size is for a biLM, and {bilm} is a run"
+    expected = f"--tokenizer is for a biLM, and {bilm} is a run"
+    assert error(capsys, str(bilm), str(TEXT), "--tokenizer", "spacy") == expected
+    expected = "its data loader makes no batches of examples; leave out the batch size"
     assert error(capsys, str(bilm), str(TEXT), "--batch-size", "2") == expected
 
 

@@ -120,6 +120,12 @@ def test_an_archive_predicts_the_same_and_is_not_calibrated(
     assert "an archive is read-only" in capsys.readouterr().err
 
 
+def test_a_file_of_weights_is_not_calibrated(run: Path, data: Path) -> None:
+    calibrate(load(run), data)
+    assert load(run).head().temperature is not None
+    assert load(run, weights_file=run / "weights.safetensors").head().temperature is None
+
+
 def test_other_weights_are_not_calibrated(run: Path, data: Path, caplog) -> None:
     calibrate(load(run), data)
     weights = run / "weights.safetensors"

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, final
 
@@ -132,7 +132,7 @@ def _tensors(content: bytes, path: Path) -> dict[str, Tensor]:
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise DataError(f"{_WEIGHTS} has no plain tensors: {reason}", path=path) from error
+        raise DataError(f"no plain tensors of weights: {reason}", path=path) from error
     if not isinstance(weights, dict) or not all(
         isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in weights.items()
     ):
@@ -156,6 +156,7 @@ def import_archive(
     directory: Path,
     *,
     bilm: Path | str | None = None,
+    weights_file: Path | None = None,
     force: bool = False,
 ) -> Translation:
     """Write a trained model of AllenNLP as a run, with its vocabulary and its weights.
@@ -165,6 +166,8 @@ def import_archive(
         directory: of the run.
         bilm: the folder or the name of the biLM that the model reads; by default its options and
             weights are at the paths in the config.
+        weights_file: weights of AllenNLP in place of those in the archive, such as
+            `model_state_epoch_3.th`.
         force: remove the run in the directory.
 
     Returns:
@@ -177,6 +180,8 @@ def import_archive(
         RunError: the directory is in use.
     """
     archive = AllenNlpArchive.read(path)
+    if weights_file is not None:
+        archive = replace(archive, weights=_tensors(weights_file.read_bytes(), weights_file))
     translation = _translated(archive, bilm)
     config = Config(
         translation.raw, str(path), json.dumps(archive.config, indent=2) + "\n", (), translation

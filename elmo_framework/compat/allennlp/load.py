@@ -14,7 +14,7 @@ from elmo_framework import components, console
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
 from elmo_framework.config.plugins import load_plugins
-from elmo_framework.errors import RunError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment import load_run
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.references import BiLmPaths
@@ -32,6 +32,7 @@ def load(
     device: str = "auto",
     packages: Sequence[str] = (),
     bilm: BiLmPaths = (),
+    weights_file: Path | str | None = None,
 ) -> Assembly:
     """Load a run, or several as an ensemble.
 
@@ -51,29 +52,50 @@ def load(
         bilm: where the biLMs of the run are, recognized by their digests; by default at their old
             places relative to the run, or at their old paths. For an archive of AllenNLP, the
             folder or the name of the one that it reads.
+        weights_file: other weights than the best, such as those of a checkpoint:
+            `checkpoints/step-300/model.safetensors`, or `model_state_epoch_3.th` of AllenNLP for
+            an archive of it. A calibration is then left out.
 
     Raises:
         RunError: the device does not exist, the folder has no run with weights, the weights are
             those of another model, a plugin is missing, or the biLM is missing or is not the one
-            that the run was trained with; or the runs of an ensemble do not fit together.
+            that the run was trained with; or the runs of an ensemble do not fit together, or have
+            a file of weights.
         ConfigError: a part of the config of AllenNLP has no counterpart.
-        DataError: an archive is damaged, or its weights or its biLM do not fit its config.
+        DataError: an archive or the file of weights is damaged, or its weights or its biLM do not
+            fit its config.
         ValueError: `path` is an empty list.
     """
-    again = partial(load, path, combine=combine, device=device, packages=packages, bilm=bilm)
+    again = partial(
+        load,
+        path,
+        combine=combine,
+        device=device,
+        packages=packages,
+        bilm=bilm,
+        weights_file=weights_file,
+    )
     places = [path] if isinstance(path, Path | str) else list(path)
-    folders = [_run_place(place, packages, bilm) for place in places]
+    folders = [_run_place(place, packages, bilm, weights_file) for place in places]
+    if isinstance(path, Path | str) and folders != places:
+        weights_file = None  # they are in the run that the archive became
     run = load_run.load(
         folders[0] if isinstance(path, Path | str) else folders,
         combine=combine,
         device=device,
         packages=packages,
         bilm=bilm,
+        weights_file=weights_file,
     )
     return replace(run, reload=again)
 
 
-def _run_place(place: Path | str, packages: Sequence[str], bilm: BiLmPaths) -> Path | str:
+def _run_place(
+    place: Path | str,
+    packages: Sequence[str],
+    bilm: BiLmPaths,
+    weights_file: Path | str | None,
+) -> Path | str:
     """Return the folder in the cache of an archive of AllenNLP; other places as they are.
 
     Raises:
@@ -94,11 +116,17 @@ def _run_place(place: Path | str, packages: Sequence[str], bilm: BiLmPaths) -> P
 
         # Not in place: no command may write a run inside the cache.
         with TemporaryDirectory() as temporary:
-            translation = import_archive(archive, Path(temporary) / "run", bilm=bilm_place)
+            translation = import_archive(
+                archive, Path(temporary) / "run", bilm=bilm_place, weights_file=weights
+            )
             shutil.move(Path(temporary) / "run", folder)
         console.info(f"{place}: {translation.summary}\n")
 
+    weights = None if weights_file is None else Path(weights_file)
+    if weights is not None and not weights.is_file():
+        raise DataError("file of weights not found", path=weights)
     files = [] if bilm_place is None else [*_weights_of(bilm_place)]
+    files += [] if weights is None else [weights]
     # Another version may translate or map weights in another way.
     return cached_folder(f"{digest([archive, *files])[:32]}-{VERSION}", write)
 

@@ -24,6 +24,15 @@ from elmo_framework.errors import RunError
             "predict run x.jsonl --use-dataset-reader --output-file y.jsonl",
         ),
         ("train c.jsonnet -s run -f --file-friendly-logging", "train c.jsonnet -s run -f"),
+        ("train c.jsonnet -s run -r --node-rank=0 -o {}", "train c.jsonnet -s run -r -o {}"),
+        (
+            "evaluate run x.txt --weights-file w.th --batch-size 4 --batch-weight-key n",
+            "evaluate run x.txt --weights-file w.th --batch-size 4",
+        ),
+        (
+            "predict run x.txt --weights-file w.th --batch-size 4 --file-friendly-logging",
+            "predict run x.txt --weights-file w.th --batch-size 4",
+        ),
         ("embed mini x --cuda-device 0", "embed mini x --cuda-device 0"),
     ],
 )
@@ -47,9 +56,8 @@ def test_flags_without_effect_are_noted(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("train c.jsonnet -s run --dry-run", "elmo check CONFIG --data"),
         ("train c.jsonnet -s run --node-rank 1", "torchrun --node-rank"),
-        ("evaluate run x --weights-file w.th", "best weights"),
+        ("evaluate run x --auto-names a,b", "pass several files"),
         ("predict run x -o {}", "the config that it was trained with"),
         ("predict run x --cuda-device 1", "CUDA_VISIBLE_DEVICES"),
         ("predict run x --cuda-device", "CUDA_VISIBLE_DEVICES"),

@@ -6,9 +6,11 @@ import io
 import json
 import pickle
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from elmo_framework import load
 from elmo_framework.commands.main import main
@@ -17,6 +19,7 @@ from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.archive import archive_run
 from elmo_framework.io import archives
+from elmo_framework.model.weights import load_tensors, save_tensors
 from tests.conftest import ROOT
 
 ARCHIVES = ROOT / "tests/fixtures/allennlp"
@@ -55,6 +58,70 @@ def test_evaluate_takes_an_archive_of_allennlp(
     (printed,) = json.loads(capsys.readouterr().out).values()
     assert {name: printed[name] for name in scores} == scores
     assert (tmp_path / "scores.json").is_file()
+
+
+@pytest.fixture(name="others")
+def _others(scores: dict[str, float], tmp_path: Path) -> tuple[Path, Path]:
+    """Files of other weights than those of the tagger: of AllenNLP, and of its run."""
+    with tarfile.open(TAGGER) as tar:
+        content = tar.extractfile("weights.th")
+        assert content is not None
+        theirs = torch.load(io.BytesIO(content.read()), weights_only=True)
+    theirs["tag_projection_layer._module.weight"].zero_()
+    torch.save(theirs, tmp_path / "model_state_epoch_3.th")
+    ours = load_tensors(tmp_path / "run/weights.safetensors")
+    ours["projection.weight"].zero_()
+    save_tensors(ours, tmp_path / "model.safetensors")
+    return tmp_path / "model_state_epoch_3.th", tmp_path / "model.safetensors"
+
+
+def test_another_file_of_weights_is_loaded(
+    scores: dict[str, float], others: tuple[Path, Path], tmp_path: Path
+) -> None:
+    load(TAGGER)  # is not taken from the cache for other weights
+    expected = load(tmp_path / "run", weights_file=others[1]).evaluate(DATA / "ner.txt")
+    assert expected != scores
+    run = load(TAGGER, weights_file=others[0])
+    assert run.evaluate(DATA / "ner.txt") == expected
+    assert pickle.loads(pickle.dumps(run)).evaluate(DATA / "ner.txt") == expected
+    with pytest.raises(RunError, match="for one run, not for an ensemble"):
+        load([tmp_path / "run", tmp_path / "run"], weights_file=others[1])
+    with pytest.raises(DataError, match="no plain tensors of weights"):
+        load(TAGGER, weights_file=others[1])
+    with pytest.raises(DataError, match="file of weights not found"):
+        load(TAGGER, weights_file=tmp_path / "none.th")
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_evaluate_and_predict_take_weights_and_a_batch_size(
+    is_archive: bool,
+    others: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    weights = others[0 if is_archive else 1]
+    run, data = str(TAGGER if is_archive else tmp_path / "run"), str(DATA / "ner.txt")
+    loaded = load(run, weights_file=weights)
+    flags = ["--weights-file", str(weights), "--batch-size", "3"]
+    assert main(["evaluate", run, data, "--format", "json", *flags]) == 0
+    (printed,) = json.loads(capsys.readouterr().out).values()
+    assert printed["loss"] == pytest.approx(loaded.evaluate(DATA / "ner.txt")["loss"], rel=1e-5)
+    assert main(["predict", run, data, *flags]) == 0
+    predicted = [json.loads(line)["tags"] for line in capsys.readouterr().out.splitlines()]
+    assert predicted == [list(tags["tags"]) for tags in loaded.predict_file(DATA / "ner.txt")]
+    calibrated = ["evaluate", run, "--calibrate", data, "--weights-file", str(weights)]
+    assert main(calibrated) == 2
+    assert main(["evaluate", run, data, "--ensemble", run, "--weights-file", str(weights)]) == 2
+
+
+def test_a_batch_size_replaces_that_of_the_config() -> None:
+    run = load(TAGGER)
+    sizes = list[int]()
+    resized = replace(run, experiment=run.experiment.with_batch_size(3))
+    resized.sums(DATA / "ner.txt", note=lambda batch, _: sizes.append(len(batch.text.mask)))
+    assert set(sizes[:-1]) == {3}
+    assert sizes[-1] <= 3
+    assert run.experiment.validation_data_loader.batch_size != 3
 
 
 def test_predict_takes_an_archive_of_allennlp(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from elmo_framework import RunError
+from elmo_framework.model.weights import save_tensors
 from elmo_framework.models import load_archive
 from tests.conftest import ROOT
 
@@ -28,9 +30,17 @@ def test_an_archive_has_the_attributes_of_allennlp() -> None:
     assert archive.metrics == {}
 
 
-def test_other_weights_and_overrides_are_refused() -> None:
-    with pytest.raises(RunError, match="weights_file: a model is loaded with its best weights"):
-        load_archive(ARCHIVE, weights_file="model_state_epoch_1.th")
+def test_another_file_of_weights_is_loaded(tmp_path: Path) -> None:
+    best = load_archive(ARCHIVE).run
+    assert best.run is not None
+    path, weights = tmp_path / "model.safetensors", best.model.state_dict()
+    name = next(name for name in weights if name.endswith("bias"))
+    save_tensors({**weights, name: weights[name] + 1}, path)
+    other = load_archive(best.run.path, weights_file=path).model.state_dict()
+    assert torch.equal(other[name], weights[name] + 1)
+
+
+def test_overrides_are_refused() -> None:
     with pytest.raises(RunError, match="overrides"):
         load_archive(ARCHIVE, overrides='{"model": {}}')
     with pytest.raises(RunError, match="cuda_device is 3"):
