@@ -68,6 +68,14 @@ def test_buckets_hold_examples_of_similar_length() -> None:
     assert sum(spread) <= 9
 
 
+def test_a_batch_size_replaces_that_of_a_loader() -> None:
+    loader = BucketDataLoader(batch_size=4, max_tokens=5, shuffle=False, bucketing=True)
+    resized = loader.with_batch_size(9)
+    assert (resized.batch_size, resized.max_tokens) == (9, None)
+    assert (resized.shuffle, resized.bucketing) == (False, True)
+    assert (loader.batch_size, loader.max_tokens) == (4, 5)
+
+
 def test_only_single_examples_exceed_max_tokens() -> None:
     for batch in source(max_tokens=8).batches():
         padded = len(batch) * max(length for _, length in batch)
