@@ -29,14 +29,20 @@ def _python(arguments: list[str]) -> int:
 _PROGRAMS: dict[str, Callable[[list[str]], int]] = {"elmo": main, "python": _python}
 
 
-def run_page(page: Path) -> int:
+def run_page(page: Path, *, section: str = "") -> int:
     """Work through a page in the current folder; return how many commands it holds.
 
     A block with a title is a file. In a `console` block each line after `$ ` is a command, and
-    what follows it is all that it prints; `...` stands for any text.
+    what follows it is all that it prints; `...` stands for any text. With `section`, only what is
+    below this heading, up to the next one, is run.
     """
     num_commands = 0
-    for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    if section:
+        _, heading, rest = text.partition(f"# {section}\n")
+        assert heading, f"{page} has no section {section!r}"
+        text = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    for block in _BLOCK.finditer(text):
         if block["title"]:
             path = Path(block["title"])
             path.parent.mkdir(parents=True, exist_ok=True)
