@@ -49,7 +49,8 @@ examples:
 
 The softmax and its vocabulary are written too if pretraining saved them: with them you can train
 the biLM further. As ONNX, a run of a task is written with its biLM, and a run of a pretraining as
-its biLM. For AllenNLP, what it cannot do is an error with all reasons: see docs/from_allennlp.md.
+its biLM. For AllenNLP, what it cannot do is an error with all reasons: see
+docs/allennlp_details.md.
 """
 
     run_or_bilm: Annotated[str, Argument("RUN", is_positional=True)]

@@ -39,7 +39,7 @@ examples:
   elmo score bilm sentences.txt
 
 The run of an archive has its vocabulary and its weights; a table names what differs in effect:
-see docs/from_allennlp.md. Nothing in an archive is executed.
+see docs/allennlp_details.md. Nothing in an archive is executed.
 
 For a checkpoint TensorFlow is not needed. With its softmax a biLM can be trained further and gives
 probabilities: see docs/pretraining.md. The state of the optimizer is left out.

@@ -1,4 +1,4 @@
-"""The page for users of AllenNLP does what it says."""
+"""The pages for users of AllenNLP do what they say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.plugin_scope import without_plugins
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_print_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     (tmp_path / "bilm").symlink_to(ROOT / "elmo_framework/bilm/mini")
@@ -20,4 +20,5 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "model.tar.gz").symlink_to(fixtures / "allennlp/crf_tagger.tar.gz")
     (tmp_path / "test.txt").symlink_to(fixtures / "first_version/data/ner.txt")
     with without_plugins("ported"):
-        assert run_page(ROOT / "docs/from_allennlp.md") == 15
+        assert run_page(ROOT / "docs/from_allennlp.md") == 14
+        assert run_page(ROOT / "docs/allennlp_details.md") == 1
