@@ -341,7 +341,16 @@ _COMPAT = [
         ("value is None or value == []", "value is None"),
         ('"regularizer": ("regexes",)', '"regularizer": ("regexes", "prevent_regexes")'),
     ),
-    *_faults("compat/allennlp/parameter_groups.py", ("    if value == []:", "    if False:")),
+    *_faults(
+        "compat/allennlp/parameter_groups.py",
+        ("    if value == []:", "    if False:"),
+        ("if each[1] and each[1] != _FROZEN]", "if each[1]]"),
+    ),
+    *_faults(
+        "training/parameter_groups.py",
+        ("(matching[0] if matching else rest)", "rest"),
+        ("        if len(places) > 1:\n", "        if False:\n"),
+    ),
     *_faults(
         "compat/allennlp/batches.py",
         ("        if is_language_model(here.context):", "        if False:"),

@@ -23,6 +23,7 @@ from elmo_framework.model.part import parts_of
 from elmo_framework.model.weights import without_weights
 from elmo_framework.training.evaluator import metric_problem
 from elmo_framework.training.options import GradientDescent
+from elmo_framework.training.parameter_groups import group_problems
 from elmo_framework.training.unfreezing import unfreezing_problem
 
 BuiltT = TypeVar("BuiltT")
@@ -136,6 +137,7 @@ def _trainer_problems(trainer: GradientDescent, model: Model[Any]) -> Iterator[P
     for index, pattern in enumerate(trainer.no_grad):
         if not any(re.search(pattern, name) for name in names):
             yield Problem(dotted("trainer.no_grad", index), no_match(pattern, names))
+    yield from group_problems(trainer.parameter_groups, names)
     if model.learns_without_gradients and trainer.num_epochs != 1:
         name = type(model).__name__
         message = f"a {name} reads the training data once; set it to 1"

@@ -34,6 +34,7 @@ from elmo_framework.training.console import Console, Estimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError, interrupts
 from elmo_framework.training.moving_average import AveragedWeights
+from elmo_framework.training.parameter_groups import with_settings
 from elmo_framework.training.process_group import (
     ProcessGroup,
     choose_device,
@@ -182,10 +183,15 @@ def build_trainer(assembly: Assembly, *, evaluator: Evaluator | None) -> Trainer
         trained = [nn.Parameter(torch.empty(0))]  # an optimizer needs at least one
     if not trained:
         raise RunError("no parameter is left to train; see trainer.no_grad")
+    if options.parameter_groups:
+        groups = with_settings(model, trained, options.parameter_groups)
+        optimizer = options.optimizer.create(groups)
+    else:
+        optimizer = grouped_optimizer(options.optimizer, model, trained, options.unfreezing)
     return Trainer(
         options=options,
         model=model,
-        optimizer=grouped_optimizer(options.optimizer, model, trained, options.unfreezing),
+        optimizer=optimizer,
         source=assembly.training_source(),
         evaluator=evaluator,
         average=AveragedWeights(model, options.averaged_decay),
@@ -327,7 +333,7 @@ def _load_initial_optimizer(
 
 
 def _fits(training: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> bool:
-    """Return whether the state of an optimizer is that of these parameters."""
+    """Return whether the state of an optimizer is that of these parameters, in these groups."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     shapes = [
         (parameters[number].shape, value.shape)
@@ -335,8 +341,11 @@ def _fits(training: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> bool
         for value in state.values()
         if number < len(parameters) and isinstance(value, Tensor) and value.dim()
     ]
-    num_before = sum(len(group["params"]) for group in training["param_groups"])
-    return num_before == len(parameters) and all(now == before for now, before in shapes)
+    sizes = [
+        [len(group["params"]) for group in groups]
+        for groups in (training["param_groups"], optimizer.param_groups)
+    ]
+    return sizes[0] == sizes[1] and all(now == before for now, before in shapes)
 
 
 def _run(init_from: InitFrom) -> RunDirectory | None:

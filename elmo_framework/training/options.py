@@ -13,6 +13,7 @@ from elmo_framework.config.registry import Registrable
 from elmo_framework.config.types import Count, CountOrZero, Default, Lazy
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.optimizer import Optimizer
+from elmo_framework.training.parameter_groups import ParameterGroup
 from elmo_framework.training.schedule import Schedule
 from elmo_framework.training.unfreezing import Unfreezing
 
@@ -94,6 +95,7 @@ class GradientDescent(TrainerOptions):
         reduce_dtype: the type in which several processes exchange gradients; in `bfloat16` they
             are half as many bytes, and each is rounded before it is averaged.
         no_grad: regular expressions; parameters with a matching name are not trained.
+        parameter_groups: parameters with a learning rate or a weight decay of their own.
         unfreezing: gradual unfreezing and discriminative rates of the layers of biLMs and
             transformers that are trained with the task; null trains all with one rate.
     """
@@ -117,6 +119,7 @@ class GradientDescent(TrainerOptions):
     precision: Literal["auto", "float32", "bfloat16"] = "float32"
     reduce_dtype: Literal["float32", "bfloat16"] = "float32"
     no_grad: Annotated[list[Regex], Default([])]
+    parameter_groups: Annotated[list[ParameterGroup], Default([])]
     unfreezing: Unfreezing | None = None
 
     @property
@@ -130,6 +133,8 @@ class GradientDescent(TrainerOptions):
                 f"validation_metric is {self.validation_metric!r}; write '+' before the name when "
                 "larger is better, '-' when smaller is"
             )
+        if self.unfreezing is not None and self.parameter_groups:
+            raise ValueError("unfreezing and parameter_groups both set rates; remove one of them")
         if self.num_epochs is None and self.num_steps is None and self.max_minutes is None:
             raise ValueError("one of num_epochs, num_steps and max_minutes must limit training")
         is_endless = self.num_epochs is None and self.num_steps is None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from itertools import chain
 from typing import Any
 
 from elmo_framework.compat.allennlp.batches import data_loader, iterator
 from elmo_framework.compat.allennlp.expressions import rules, translated
 from elmo_framework.compat.allennlp.language_models import BILM, added_words, windows
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
-from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions
+from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions, group_expressions
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.readers import reader
 from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
@@ -89,7 +90,8 @@ def _read_windows(top: Place, ours: dict[str, Any]) -> None:
     for key in ("data_loader", "validation_data_loader"):
         if isinstance(ours.get(key), dict):
             ours[key] = windows(top.context, key, ours[key])
-    for place, _ in frozen_expressions(top.context):
+    groups = [expressions for expressions, _ in group_expressions(top.context)]
+    for place, _ in [*frozen_expressions(top.context), *chain.from_iterable(groups)]:
         place.problem("has no counterpart in a biLM here")
 
 
@@ -107,6 +109,13 @@ def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
     frozen = [each for each in written if each is not None]
     if frozen:
         ours["trainer"]["no_grad"] = frozen
+    groups = [
+        {"parameters": [each for each in patterns if each is not None], **settings}
+        for expressions, settings in group_expressions(top.context)
+        if any(patterns := [translated(*each, pairs) for each in expressions])
+    ]
+    if groups:
+        ours["trainer"]["parameter_groups"] = groups
 
 
 def _add_defaults(top: Place, ours: dict[str, Any]) -> None:

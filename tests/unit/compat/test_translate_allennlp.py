@@ -382,13 +382,45 @@ def test_frozen_groups_of_parameters_become_no_grad() -> None:
     assert not check_config(Config(raw, "old.jsonnet", "")).problems
 
 
-def test_other_groups_of_parameters_have_no_counterpart() -> None:
-    groups = [[["encoder"], {"lr": 0.1}]]
-    (problem,) = problems("crf_tagger", {"trainer.optimizer.parameter_groups": groups})
-    assert problem.path == "trainer.optimizer.parameter_groups"
-    groups = [[["encoder"], {}]]
-    optimizer = ours("crf_tagger", {"trainer.optimizer.parameter_groups": groups})["trainer"]
-    assert optimizer["optimizer"] == {"type": "adam", "lr": 0.001}
+_GROUPS = "trainer.optimizer.parameter_groups"
+
+
+def test_groups_with_rates_become_groups_of_the_trainer() -> None:
+    groups = [
+        [["token_embedder_tokens", "^crf"], {"lr": 0.1, "weight_decay": 0.01}],
+        [["encoder._module"], {"weight_decay": 0.0}],
+        [["tag_projection_layer"], {}],
+        [["nothing_of_this_name"], {"lr": 1.0}],
+    ]
+    raw = ours("crf_tagger", {_GROUPS: groups})
+    assert raw["trainer"]["optimizer"] == {"type": "adam", "lr": 0.001}
+    tokens = r"^embedder\.token_embedders\.tokens\.embedding\.weight$"
+    first, second = raw["trainer"]["parameter_groups"]
+    assert first == {"parameters": [tokens, "^crf"], "lr": 0.1, "weight_decay": 0.01}
+    assert second["weight_decay"] == 0.0
+    # The LSTM of the encoder, as there: not the one in the embedder of characters.
+    (pattern,) = second["parameters"]
+    matched = {name for name in named_parameters(raw) if re.search(pattern, name)}
+    assert matched
+    assert all(name.startswith("encoder.lstm") for name in matched)
+    summary = translation("crf_tagger", {_GROUPS: groups}).summary
+    assert re.search(r"parameter_groups\[2\] +dropped +it changes nothing", summary)
+    assert re.search(r"parameter_groups\[3\] +dropped +'nothing_of_this_name' matches", summary)
+
+
+@pytest.mark.parametrize(
+    ("groups", "path"),
+    [
+        ([[["encoder"], {"betas": [0.9, 0.99]}]], f"{_GROUPS}[0].betas"),
+        ([[["encoder"], {"requires_grad": False, "lr": 1.0}]], f"{_GROUPS}[0].requires_grad"),
+        ([[["encoder"], {"requires_grad": True}]], f"{_GROUPS}[0].requires_grad"),
+        ([["encoder"]], f"{_GROUPS}[0]"),
+        ({"encoder": {}}, _GROUPS),
+    ],
+)
+def test_other_groups_of_parameters_have_no_counterpart(groups: Any, path: str) -> None:
+    (problem,) = problems("crf_tagger", {_GROUPS: groups})
+    assert problem.path == path
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,10 @@ def test_one_lstm_layer_is_one_without_projection_and_clips(layers: Any) -> None
         ({"vocabulary.tokens_to_add": {"tokens": ["a"]}}, "vocabulary.tokens_to_add"),
         ({"model.initializer": [["softmax", "zero"]]}, "model.initializer"),
         ({"trainer.no_grad": ["softmax"]}, "trainer.no_grad[0]"),
+        (
+            {"trainer.optimizer.parameter_groups": [[["softmax"], {"lr": 0.1}]]},
+            "trainer.optimizer.parameter_groups[0]",
+        ),
     ],
 )
 def test_what_cannot_be_the_same_is_refused(changes: dict[str, Any], path: str) -> None:

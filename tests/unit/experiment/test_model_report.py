@@ -112,6 +112,23 @@ def test_a_pattern_that_freezes_nothing_is_a_problem(data: Path) -> None:
         inspect_model(experiment(data, no_grad=["encoder", "xyz"]), reads_data=False)
 
 
+def test_groups_of_parameters_are_disjoint_and_not_empty(data: Path) -> None:
+    groups = [{"parameters": ["encoder", "xyz"], "lr": 1}, {"parameters": ["weight"], "lr": 2}]
+    with pytest.raises(ConfigError) as caught:
+        inspect_model(experiment(data, parameter_groups=groups), reads_data=False)
+    first, second = caught.value.problems
+    assert first.path == "trainer.parameter_groups[0].parameters[1]"
+    assert first.message.startswith("'xyz' matches no parameter's name")
+    assert second.path == "trainer.parameter_groups"
+    assert "is in the groups 0 and 1; a parameter is in one" in second.message
+    groups = [{"parameters": ["encoder"]}]
+    with pytest.raises(ConfigError, match="a group needs an lr or a weight_decay"):
+        inspect_model(experiment(data, parameter_groups=groups), reads_data=False)
+    groups = [{"parameters": ["encoder"], "lr": 1}]
+    with pytest.raises(ConfigError, match="both set rates; remove one of them"):
+        inspect_model(experiment(data, parameter_groups=groups, unfreezing={}), reads_data=False)
+
+
 @pytest.mark.parametrize(
     ("requires_grad", "no_grad", "message"),
     [
