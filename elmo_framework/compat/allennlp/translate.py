@@ -150,6 +150,18 @@ def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
     return {here.key: ours}
 
 
+def _pretrained(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop files whose words have no limit anyway: they are kept whatever their count is."""
+    limits = here.context.value("vocabulary", "min_count") or {}
+    if not isinstance(value, dict):
+        here.problem(f"expected files by namespace, not {shown(value)}")
+    elif isinstance(limits, dict) and not limits.keys() & value.keys():
+        here.note("dropped", "without min_count, all words of the data are in the vocabulary")
+    else:
+        here.problem("has no counterpart here with min_count: rare words are left out")
+    return {}
+
+
 _FROM_FILES = dropped("becomes vocabulary.directory")
 _VOCABULARY: Rules = {
     "type": only("from_instances", "default", "from_files", "extend"),
@@ -161,7 +173,7 @@ _VOCABULARY: Rules = {
     "extend": _FROM_FILES,
     "directory": kept,
     "directory_path": renamed("directory"),
-    "pretrained_files": unsupported("words are counted in the data"),
+    "pretrained_files": _pretrained,
     "only_include_pretrained_words": only(False),
     "min_pretrained_embeddings": unsupported(),
     "tokens_to_add": added_words,

@@ -13,6 +13,7 @@ from elmo_framework import components
 from elmo_framework.commands.main import main
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
+from elmo_framework.compat.allennlp.training import OPTIMIZERS
 from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config, Translation
 from elmo_framework.errors import ConfigError, Problem
@@ -388,7 +389,7 @@ _GROUPS = "trainer.optimizer.parameter_groups"
 def test_groups_with_rates_become_groups_of_the_trainer() -> None:
     groups = [
         [["token_embedder_tokens", "^crf"], {"lr": 0.1, "weight_decay": 0.01}],
-        [["encoder._module"], {"weight_decay": 0.0}],
+        [["^encoder._module"], {"weight_decay": 0.0}],
         [["tag_projection_layer"], {}],
         [["nothing_of_this_name"], {"lr": 1.0}],
     ]
@@ -398,7 +399,6 @@ def test_groups_with_rates_become_groups_of_the_trainer() -> None:
     first, second = raw["trainer"]["parameter_groups"]
     assert first == {"parameters": [tokens, "^crf"], "lr": 0.1, "weight_decay": 0.01}
     assert second["weight_decay"] == 0.0
-    # The LSTM of the encoder, as there: not the one in the embedder of characters.
     (pattern,) = second["parameters"]
     matched = {name for name in named_parameters(raw) if re.search(pattern, name)}
     assert matched
@@ -479,6 +479,37 @@ def test_other_groups_of_parameters_have_no_counterpart(groups: Any, path: str) 
 def test_key_of_the_trainer_becomes_ours(key: str, value: Any, expected: Any) -> None:
     raw = ours("esim", {"trainer": {key: value}})
     assert raw["trainer"] == expected
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"),
+    [
+        ("constant", "constant"),
+        ("reduce_on_plateau", "reduce_on_plateau"),
+        ({"type": "multi_step", "milestones": [2, 4], "gamma": 0.3}, "multi_step"),
+        ({"type": "step", "step_size": 2}, "multi_step"),
+        ("exponential", "exponential"),
+        ({"type": "noam", "model_size": 16, "warmup_steps": 10}, "noam"),
+        ({"type": "slanted_triangular", "cut_frac": 0.2, "ratio": 16}, "slanted_triangular"),
+        ({"type": "linear_with_warmup", "warmup_steps": 5}, "linear_with_warmup"),
+        ({"type": "polynomial_decay", "warmup_steps": 5}, "linear_with_warmup"),
+        ({"type": "constant_with_warmup", "num_warmup_steps": 5}, "constant_with_warmup"),
+        ({"type": "cosine_with_warmup", "num_warmup_steps": 5}, "cosine_with_warmup"),
+    ],
+)
+def test_each_scheduler_has_its_counterpart(scheduler: Any, expected: str) -> None:
+    components.load()
+    raw = ours("esim", {"trainer.learning_rate_scheduler": scheduler})
+    assert raw["trainer"]["learning_rate_scheduler"]["type"] == expected
+    assert not check_config(Config(raw, "old.jsonnet", "")).problems
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_each_optimizer_has_its_counterpart(name: str) -> None:
+    components.load()
+    raw = ours("esim", {"trainer.optimizer": {"type": name, "lr": 0.01}})
+    assert raw["trainer"]["optimizer"]["lr"] == 0.01
+    assert not check_config(Config(raw, "old.jsonnet", "")).problems
 
 
 @pytest.mark.parametrize(
@@ -764,6 +795,19 @@ def test_a_vocabulary_may_be_in_files(values: Any, counted: list[str]) -> None:
     assert raw["datasets_for_vocab_creation"] == counted
     changes = {"vocabulary": values, "datasets_for_vocab_creation": ["train"]}
     assert ours("esim", changes)["datasets_for_vocab_creation"] == (counted and ["train"])
+
+
+def test_files_of_pretrained_words_have_no_effect_without_min_count() -> None:
+    files = {"pretrained_files": {"tokens": "glove.txt.gz"}}
+    assert "vocabulary" not in ours("esim", {"vocabulary": files})
+    assert "without min_count" in translation("esim", {"vocabulary": files}).summary
+    labels = {**files, "min_count": {"labels": 2}}
+    assert ours("esim", {"vocabulary": labels})["vocabulary"] == {"min_count": {"labels": 2}}
+    for limits in ({"tokens": 2}, 2):
+        listed = problems("esim", {"vocabulary": {**files, "min_count": limits}})
+        assert [each.path for each in listed] == ["vocabulary.pretrained_files"]
+    (problem,) = problems("esim", {"vocabulary": {**files, "only_include_pretrained_words": True}})
+    assert problem.path == "vocabulary.only_include_pretrained_words"
 
 
 def test_a_vocabulary_of_files_needs_a_folder() -> None:
