@@ -331,6 +331,7 @@ _COMPAT = [
         ('_boundary("<S>")', 'dropped("")'),
         ('if loader.get("shuffle") is False:', "if False:"),
     ),
+    *_faults("compat/bilm_tf.py", ('"lstm", "n_epochs"', '"lstm", "batches"')),
     *_faults(
         "compat/allennlp/recognize.py",
         ("any(key in own for key in _OURS)", "False"),

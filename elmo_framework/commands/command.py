@@ -119,6 +119,7 @@ class ConfigCommand(Command):
             ElmoFrameworkError: it cannot be read or translated, or a plugin cannot be imported.
         """
         from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
+        from elmo_framework.compat.bilm_tf import refuse_options
 
         def translate(raw: Mapping[str, Any], source: str) -> Translation | None:
             if mark_of_allennlp(raw) is None:
@@ -133,7 +134,7 @@ class ConfigCommand(Command):
             self.config,
             overrides=self.overrides,
             external_variables=dict(self.ext_var),
-            translators=[translate],
+            translators=[refuse_options, translate],
         )
         if config.translation is not None and os.environ.get("RANK", "0") == "0":
             console.info(f"{config.source}: {config.translation.summary}\n")

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
+
+from elmo_framework.commands.main import main
 from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
+from tests.conftest import ROOT
 from tests.unit.compat.configs import ALL_CONFIGS, CONFIGS
 from tests.unit.compat.test_translate_allennlp import ours
+
+
+def test_options_of_bilm_tf_are_answered_with_the_recipe(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = str(ROOT / "tests/fixtures/bilm_tf/options.json")
+    for command in (["check", options], ["train", options, "-s", "no-such-run"]):
+        assert main(command) == 2
+        assert "write a config that imports them" in capsys.readouterr().err
 
 
 def test_translated_configs_are_not_translated_again() -> None:
