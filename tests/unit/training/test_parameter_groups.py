@@ -9,7 +9,7 @@ import torch
 
 from elmo_framework.config.parse import parse
 from elmo_framework.training.optimizer import Optimizer
-from elmo_framework.training.parameter_groups import ParameterGroup, with_settings
+from elmo_framework.training.parameter_groups import ParameterGroup, group_problems, with_settings
 from tests.unit.training.toy import ToyModel
 
 
@@ -29,6 +29,20 @@ def test_the_first_group_has_the_rest() -> None:
     assert len(rest["params"]) + len(own["params"]) == len(names) - 1
     assert rest.keys() == {"params"}
     assert own.keys() == {"params", "lr", "weight_decay"}
+
+
+def test_a_name_is_in_one_group_and_each_expression_matches() -> None:
+    names = [name for name, _ in ToyModel().named_parameters()]
+    first = ParameterGroup(parameters=["bias", "xyz"], lr=1.0)
+    second = ParameterGroup(parameters=["0.bias"], lr=2.0)
+    assert [each.path for each in group_problems([first], names)] == [
+        "trainer.parameter_groups[0].parameters[1]"
+    ]
+    *_, problem = group_problems([second, first], names)
+    assert problem.path == "trainer.parameter_groups"
+    assert problem.message == "'network.0.bias' is in the groups 0 and 1; a parameter is in one"
+    with pytest.raises(ValueError, match="a group needs an lr or a weight_decay"):
+        ParameterGroup(parameters=["bias"])
 
 
 @pytest.mark.parametrize("kind", ["sgd", "adagrad"])
