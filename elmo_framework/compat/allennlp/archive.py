@@ -127,16 +127,16 @@ def _config(content: bytes, path: Path) -> dict[str, Any]:
     return config
 
 
-def _tensors(content: bytes, path: Path) -> dict[str, Tensor]:
+def _tensors(content: bytes, path: Path, name: str = _WEIGHTS) -> dict[str, Tensor]:
     try:
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise DataError(f"no plain tensors of weights: {reason}", path=path) from error
+        raise DataError(f"{name} has no plain tensors: {reason}", path=path) from error
     if not isinstance(weights, dict) or not all(
-        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in weights.items()
+        isinstance(key, str) and isinstance(tensor, Tensor) for key, tensor in weights.items()
     ):
-        raise DataError(f"{_WEIGHTS}: expected tensors by name", path=path)
+        raise DataError(f"{name}: expected tensors by name", path=path)
     return weights
 
 
@@ -181,7 +181,8 @@ def import_archive(
     """
     archive = AllenNlpArchive.read(path)
     if weights_file is not None:
-        archive = replace(archive, weights=_tensors(weights_file.read_bytes(), weights_file))
+        content = weights_file.read_bytes()
+        archive = replace(archive, weights=_tensors(content, path, weights_file.name))
     translation = _translated(archive, bilm)
     config = Config(
         translation.raw, str(path), json.dumps(archive.config, indent=2) + "\n", (), translation
