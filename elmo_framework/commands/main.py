@@ -56,6 +56,7 @@ from elmo_framework.io.process import (
     end_with_launcher,
     limit_spinning,
     open_streams,
+    skip_last_collection,
     terminable_command,
     unwritable,
     variable,
@@ -154,6 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments; those of the process by default.
     """
     end_with_launcher()
+    skip_last_collection()
     limit_spinning()
     open_streams()
     if sys.stdout is None:  # closed

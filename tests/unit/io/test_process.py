@@ -36,6 +36,23 @@ print(held() > size)
 """
 
 
+_CYCLE = """
+import sys
+from elmo_framework.io.process import skip_last_collection
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        print("collected")
+
+if sys.argv[1] == "skip":
+    skip_last_collection()
+Cycle()
+"""
+
+
 _PRODUCTS = """
 import os, sys
 from elmo_framework.io.process import limit_compiled_products
@@ -225,3 +242,10 @@ def test_other_launchers_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> Non
     num_threads = threading.active_count()
     end_with_launcher()
     assert threading.active_count() == num_threads
+
+
+@pytest.mark.parametrize(("argument", "output"), [("skip", ""), ("no", "collected\n")])
+def test_garbage_is_not_searched_at_the_end(argument: str, output: str) -> None:
+    command = [sys.executable, "-c", _CYCLE, argument]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == output
