@@ -18,8 +18,12 @@ DEFAULT_VARIANT = "default"
 
 
 def is_study(raw: Mapping[str, Any]) -> bool:
-    """Return whether a config is that of a study, and not of one experiment."""
-    return "configs" in raw and "model" not in raw
+    """Return whether a config is that of a study, and not of one experiment.
+
+    Any key that only studies have makes it one, as the name of another may be misspelled.
+    """
+    keys = {"configs", "seeds", "variants", "fractions", "search", "comparisons", "executor"}
+    return "model" not in raw and not keys.isdisjoint(raw)
 
 
 @dataclass(frozen=True)

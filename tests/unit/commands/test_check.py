@@ -181,6 +181,14 @@ def test_folder_of_runs_is_for_studies_only(capsys: pytest.CaptureFixture[str]) 
     assert message in capsys.readouterr().err
 
 
+def test_misspelled_configs_of_a_study_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("study.jsonnet").write_text("{ configss: {}, seeds: [1] }\n")
+    assert main(["check", "study.jsonnet"]) == 2
+    said = capsys.readouterr().err
+    assert "configss: unknown key of Study" in said
+    assert "Did you mean 'configs'?" in said
+
+
 def test_problems_are_reported_without_heavy_imports(tmp_path: Path) -> None:
     script = (
         "import sys; from elmo_framework.commands.main import main\n"
