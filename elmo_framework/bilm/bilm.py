@@ -19,6 +19,7 @@ from elmo_framework.data.characters import PADDING_ID
 from elmo_framework.data.text import SubwordIndexer
 from elmo_framework.model.part import parameters_by_layer
 from elmo_framework.nn.eager import eager, refuse_export
+from elmo_framework.nn.masking import moved_mask
 
 
 @final
@@ -94,7 +95,7 @@ class BiLm(nn.Module, Registrable):
             mask: true at words and boundaries; one on the CPU is not waited for.
             state: see `forward`.
         """
-        on_device = mask.to(words.device, non_blocking=True)
+        on_device = moved_mask(mask, words.device)
         if self.context_layers.is_bidirectional:
             context = self.context_layers.read(words, mask, direction="forward").layers
             return LayerOutput(torch.cat([words[None], context]), on_device, {})

@@ -17,6 +17,7 @@ from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers
 from elmo_framework.model.part import Part
 from elmo_framework.nn.elmo_lstm import ElmoLstm, ProjectedLstm, read_frozen
 from elmo_framework.nn.lstm_layer import LstmState
+from elmo_framework.nn.masking import moved_mask
 from elmo_framework.nn.packing import reversed_rows
 
 Direction: TypeAlias = Literal["forward", "backward"]
@@ -92,7 +93,7 @@ class ContextLayers(Part, Registrable, ABC):
             [x; x], then [forward; backward] of each layer, and the state of each direction.
         """
         forward = self.read(words, mask, direction="forward", state=states.get("forward"))
-        on_device = mask.to(words.device, non_blocking=True)
+        on_device = moved_mask(mask, words.device)
         turned = reversed_rows(words, on_device)
         backward = self.read(turned, mask, direction="backward", state=states.get("backward"))
         backward_layers = [reversed_rows(layer, on_device) for layer in backward.layers]

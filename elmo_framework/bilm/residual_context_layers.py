@@ -20,6 +20,7 @@ from elmo_framework.bilm.context_layers import ContextLayers, ContextOutput, Dir
 from elmo_framework.config.types import MAX_COUNT, Count, Dim, DropoutRate, Local, NumLayers
 from elmo_framework.data.batch import grouped
 from elmo_framework.kernels.backend import no_autocast
+from elmo_framework.nn.masking import moved_mask
 from elmo_framework.nn.overlapping_windows import windows
 from elmo_framework.nn.residual_layer import (
     GruLayer,
@@ -277,7 +278,7 @@ def _read_rows(
     steps_at_once: int,
 ) -> ContextOutput:
     """Read rows; without gradients in pieces, each from the state of the one before."""
-    inputs, mask = inputs.to(norm.weight.dtype), mask.to(inputs.device)
+    inputs, mask = inputs.to(norm.weight.dtype), moved_mask(mask, inputs.device)
     if torch.is_grad_enabled():
         return _read(layers, norm, inputs, mask, state)
     pieces = []

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+
+def moved_mask(
+    mask: Bool[Tensor, "batch tokens"], device: torch.device
+) -> Bool[Tensor, "batch tokens"]:
+    """Return a mask on a device, without waiting for it.
+
+    One of the CPU that is true everywhere is not copied, so that an update can be recorded.
+    """
+    if mask.is_cpu and device.type != "cpu" and mask.all():
+        return torch.ones(mask.shape, dtype=torch.bool, device=device)
+    return mask.to(device, non_blocking=True)
 
 
 def masked_sum(

@@ -119,6 +119,25 @@ def test_a_step_of_a_bilm_waits_for_nothing(changes: Mapping[str, Any], num_batc
             assert len(update.calls) <= num_batches * (NUM_CELLS * CALLS_PER_CELL + FURTHER_CALLS)
 
 
+@pytest.mark.parametrize(
+    ("type_", "sizes"),
+    [
+        ("gru", {"cell_size": 8}),
+        ("linear_recurrence", {"cell_size": 8}),
+        ("transformer", {"num_heads": 2, "head_dim": 4, "feedforward_dim": 8, "memory_size": 9}),
+    ],
+)
+def test_a_step_of_other_context_layers_waits_for_nothing(
+    type_: str, sizes: Mapping[str, Any]
+) -> None:
+    layers = {"type": type_, "num_layers": 2, **sizes}
+    with simulated_device() as calls:
+        trainer = bilm_trainer(DEVICE, {"model.context_layers": layers})
+        for update in recorded(trainer, calls, num_steps=2):
+            assert not update.waits
+            assert len(update.copies) == 1
+
+
 def test_batches_of_a_bilm_launch_the_same_calls() -> None:
     with simulated_device() as calls:
         updates = recorded(bilm_trainer(DEVICE), calls, num_steps=3)

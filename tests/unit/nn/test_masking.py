@@ -10,7 +10,9 @@ from elmo_framework.nn.masking import (
     masked_mean,
     masked_min,
     masked_sum,
+    moved_mask,
 )
+from tests.simulated_device import DEVICE, simulated_device
 
 LENGTHS = (3, 1, 0)
 MASK = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
@@ -84,3 +86,15 @@ def test_gradients_reach_only_undropped_values() -> None:
 def test_a_share_of_all_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^dropout rate is 1\.0; it must be"):
         VariationalDropout(1.0)
+
+
+@pytest.mark.parametrize(
+    ("mask", "num_copied"), [(MASK, [12]), (MASK[:0], []), (torch.ones_like(MASK), [])]
+)
+def test_a_full_mask_is_not_copied_to_a_device(mask: Tensor, num_copied: list[int]) -> None:
+    with simulated_device() as calls:
+        moved = moved_mask(mask, DEVICE)
+        assert (calls.copies, calls.waits) == (num_copied, [])
+        assert moved_mask(moved, DEVICE) is moved
+        assert torch.equal(moved.cpu(), mask)
+    assert moved_mask(mask, torch.device("cpu")) is mask
