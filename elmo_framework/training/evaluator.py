@@ -18,6 +18,7 @@ from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
 from elmo_framework.metrics.metric import Table, is_of_one_type
 from elmo_framework.model.model import Model
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
+from elmo_framework.training.memory import memory_errors
 from elmo_framework.training.process_group import SYNC_INTERVAL, ProcessGroup
 
 _BETTER = {
@@ -128,8 +129,8 @@ class Evaluator:
 
     def _output(self, model: Model[Any], batch: Any) -> tuple[Any, Any]:
         """Return the batch on the device, and the output of the model."""
-        batch = to_device(batch, self._device)
-        with autocast(self._device, self._precision):
+        with memory_errors(batch, step=None), autocast(self._device, self._precision):
+            batch = to_device(batch, self._device)
             return batch, model(batch)
 
 

@@ -14,11 +14,18 @@ _ADVICE = (
     "lower data_loader.batch_size and raise trainer.num_gradient_accumulation_steps instead, set "
     "trainer.precision to auto, or shorten the rows: unroll_steps of a biLM, the longest examples"
 )
+_ADVICE_FOR_EVALUATIONS = (
+    "lower validation_data_loader.batch_size, or set trainer.precision to auto"
+)
 
 
 @contextmanager
-def memory_errors(batch: Any, *, step: int) -> Iterator[None]:
+def memory_errors(batch: Any, *, step: int | None) -> Iterator[None]:
     """Name the batch and its size if the GPU has no memory for it.
+
+    Args:
+        batch: of training or of an evaluation.
+        step: number of the update; None in an evaluation.
 
     Raises:
         RunError: it has none.
@@ -26,7 +33,9 @@ def memory_errors(batch: Any, *, step: int) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
+        moment = "evaluation" if step is None else f"step {step}"
+        advice = _ADVICE_FOR_EVALUATIONS if step is None else _ADVICE
         raise RunError(
-            f"step {step}, on a batch of {batch.num_tokens:,} tokens ({batch.title}): "
-            f"{memory_problem(error)}; {_ADVICE}"
+            f"{moment}, on a batch of {batch.num_tokens:,} tokens ({batch.title}): "
+            f"{memory_problem(error)}; {advice}"
         ) from error

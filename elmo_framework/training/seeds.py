@@ -44,5 +44,6 @@ def load_generator_states(states: Mapping[str, Any]) -> None:
     name, keys, position, has_gauss, cached = states["numpy"]
     np.random.set_state((name, keys.numpy().astype(np.uint32), position, has_gauss, cached))
     torch.set_rng_state(states["torch"])
-    if states["cuda"] is not None and torch.cuda.is_available():
+    # Of a checkpoint of a GPU; a CPU run that resumes from it creates no CUDA context either.
+    if states["cuda"] is not None and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.set_rng_state(states["cuda"])

@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -696,14 +696,22 @@ def test_max_minutes_between_synchronizations_loses_no_step(
     assert list(toy.checkpointer.folders()) == [6]
 
 
-def test_a_batch_without_memory_is_named_with_its_size(tmp_path: Path) -> None:
-    toy = Toy(tmp_path)
+@pytest.mark.parametrize(
+    ("options", "moment", "advice"),
+    [
+        ({}, "step 1", "data_loader"),
+        ({"evaluate_at_start": True}, "evaluation", "validation_data_loader"),
+    ],
+)
+def test_a_batch_without_memory_is_named_with_its_size(
+    tmp_path: Path, options: Mapping[str, Any], moment: str, advice: str
+) -> None:
+    toy = Toy(tmp_path, **options)
 
     def forward(batch: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. More.")
 
     toy.trainer.model.forward = forward  # type: ignore[assignment]
-    with pytest.raises(
-        RunError, match=r"step 1, on a batch of .* tokens .*2\.00 GiB\. More; lower"
-    ):
+    expected = rf"^{moment}, on a batch of .* tokens .*2\.00 GiB\. More; lower {advice}\.batch_size"
+    with pytest.raises(RunError, match=expected):
         toy.run()
