@@ -144,7 +144,7 @@ class Trainer:
                 self._save(checkpointer)
                 self._update_began += self._seconds() - began
             self._check_interrupt(interrupt, checkpointer, is_saved=is_saved)
-        checkpointer.finish()
+        self._finish(checkpointer)
         assert self._end_reason is not None
         return TrainingResult(self.progress, self._end_reason)
 
@@ -237,7 +237,7 @@ class Trainer:
             load_generator_states(generators)
             self.progress = replace(self.progress, is_evaluation_due=True)
             self._save(checkpointer)
-            checkpointer.finish()
+            self._finish(checkpointer)
             raise self._stopped(stop.signal_name) from None
         metric = self.options.validation_metric
         require_score(metric, scores)
@@ -310,7 +310,7 @@ class Trainer:
         if signal_name is not None:
             if not is_saved:
                 self._save(checkpointer)
-            checkpointer.finish()
+            self._finish(checkpointer)
             raise self._stopped(signal_name)
 
     def _stopped(self, signal_name: str) -> StoppedError:
@@ -340,6 +340,11 @@ class Trainer:
                 num_processes=self.group.rank.world_size,
             )
         )
+
+    def _finish(self, checkpointer: Checkpointer) -> None:
+        """Wait until the first process has written the last checkpoint, which others may read."""
+        checkpointer.finish()
+        self.group.wait()
 
     def _restore(self, checkpointer: Checkpointer) -> None:
         snapshot = checkpointer.restore()

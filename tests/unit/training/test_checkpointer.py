@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ import pytest
 import torch
 
 from elmo_framework.data.data_loader import Rank
-from elmo_framework.errors import RunError
+from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.io import files
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.model.weights import load_tensors
@@ -24,7 +25,7 @@ from elmo_framework.training import checkpointer as checkpointing
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
 from tests.unit.training.test_trainer import final_weights, read_metrics
-from tests.unit.training.toy import Toy
+from tests.unit.training.toy import Alike, Toy
 
 TRACED = {checkpointing.__file__, files.__file__, shutil.__file__}
 
@@ -270,3 +271,22 @@ def test_checkpoints_of_an_accelerator_resume_exactly(tmp_path: Path) -> None:
         parts.run()
     for name, tensor in whole.model.state_dict().items():
         assert torch.equal(parts.model.state_dict()[name], tensor)
+
+
+@pytest.mark.parametrize("signal_name", [None, "SIGTERM"])
+def test_processes_meet_when_the_last_checkpoint_is_written(
+    tmp_path: Path, signal_name: str | None
+) -> None:
+    meetings = []
+
+    class Meeting(Alike):
+        def wait(self) -> None:
+            meetings.append([path.name for path in (tmp_path / "checkpoints").glob("step-*")])
+
+    with accelerator_code():
+        options: dict[str, Any] = {"num_epochs": None, "num_steps": 20, "evaluate_every": {}}
+        toy = Toy(tmp_path, group=Meeting(Rank(0, 2)), **options)
+        toy.interrupt.signal_name = signal_name
+        with nullcontext() if signal_name is None else pytest.raises(StoppedError):
+            toy.run()
+    assert meetings == [["step-000000020"]]
