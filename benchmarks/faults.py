@@ -39,6 +39,10 @@ _TRAINING = [
         ('"carried": self.model.carried_state(),', '"carried": {},'),
         ("            load_generator_states(generators)\n", ""),
         ("(is_first or progress.is_evaluation_due)", "is_first"),
+        (
+            "        checkpointer.finish()\n        self.group.wait()\n",
+            "        checkpointer.finish()\n",
+        ),
     ),
     *_faults(
         "training/update.py",
@@ -48,6 +52,20 @@ _TRAINING = [
         ("        self._average.update()\n", ""),
         ("        self.optimizer.zero_grad(set_to_none=True)\n", ""),
         ("self._parameters, largest_value)", "self._parameters, 1.0)"),
+        ("        self.group.release()\n", ""),
+    ),
+    *_faults(
+        "training/cuda_graph.py",
+        ("except (RuntimeError, RunError)", "except RuntimeError"),
+        ("            self._recordings.clear()  # their memory is needed now\n", ""),
+        ("with torch.cuda.stream(torch.cuda.current_stream()), recording:", "with recording:"),
+    ),
+    *_faults(
+        "training/seeds.py",
+        (
+            'states["cuda"] is not None and torch.cuda.is_initialized()',
+            'states["cuda"] is not None',
+        ),
     ),
     *_faults(
         "training/process_group.py",
@@ -70,6 +88,7 @@ _TRAINING = [
         ),
         ("return self._group.sum(sums)", "return sums"),
         ("if all(is_done for _, is_done in statuses):", "if is_done:"),
+        ("memory_errors(batch, step=None), autocast", "autocast"),
     ),
     *_faults(
         "training/sparse_gradients.py",
@@ -84,6 +103,7 @@ _NN = [
         ("reversed_rows(rows, mask) if self.is_backward else rows", "rows"),
         ("else outputs) * mask[:, :, None]", "else outputs)"),
     ),
+    *_faults("nn/masking.py", (' and device.type != "cpu" and mask.all()', " and False")),
     *_faults("nn/spans.py", ("range(min(length, max_width))", "range(max_width)")),
     *_faults(
         "kernels/lstm_step.c",
@@ -228,6 +248,11 @@ _DATA = [
     ),
     *_faults(
         "data/characters.py", ("np.uint8).astype(np.int64) + 1", "np.uint8).astype(np.int64)")
+    ),
+    *_faults(
+        "data/batch.py",
+        ("numbers=numbers.pin_memory()", "numbers=numbers"),
+        ("_mapped(batch, Tensor.pin_memory)", "batch"),
     ),
     *_faults("data/vocabulary.py", ("(-pair[1], pair[0])", "(pair[1], pair[0])")),
     *_faults(

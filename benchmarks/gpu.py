@@ -53,6 +53,7 @@ from gpu_setting import (
     Changes,
     config_of,
     largest_difference,
+    num_recorded,
     overrides,
     pretraining,
     report_stage,
@@ -68,7 +69,6 @@ from elmo_framework.commands.main import main as elmo
 from elmo_framework.errors import allowed
 from elmo_framework.nn import sampled_softmax
 from elmo_framework.nn.sampled_softmax import SampledSoftmax, draw_candidates
-from elmo_framework.training.cuda_graph import RecordedUpdate
 from elmo_framework.training.process_group import SYNC_INTERVAL
 from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.state import StepReport
@@ -153,24 +153,23 @@ def _of_softmax(trainer: Trainer) -> Mapping[str, Any]:
 
 
 def _compare_replays(arguments: Namespace) -> bool:
-    by_way, num_recorded = [], 0
+    by_way, recorded = [], 0
     for is_recorded in (True, False):
         trainer = pretraining(arguments, {}, device=arguments.device)
         if not is_recorded:
             trainer._update = trainer.update
         seed_everything(SEED)
         by_way.append([float(each.loss) for each in islice(trainer.steps(), arguments.steps)])
-        if isinstance(trainer._update, RecordedUpdate):
-            num_recorded = trainer._update.num_recorded
+        recorded += num_recorded(trainer)
     largest = largest_difference(*by_way)
     report_stage(
         arguments,
         "graph",
         steps=arguments.steps,
-        recorded=num_recorded,
+        recorded=recorded,
         largest_difference=largest,
     )
-    return largest <= TOLERANCE and (num_recorded > 0 or arguments.device != "cuda")
+    return largest <= TOLERANCE and (recorded > 0 or arguments.device != "cuda")
 
 
 def _look_for_waiting(arguments: Namespace) -> bool:

@@ -15,7 +15,14 @@ from unittest.mock import PropertyMock, patch
 import torch
 import torch.distributed as dist
 from clock import now
-from gpu_setting import SEED, Changes, largest_difference, pretraining, report_stage
+from gpu_setting import (
+    SEED,
+    Changes,
+    largest_difference,
+    num_recorded,
+    pretraining,
+    report_stage,
+)
 from torch.autograd import DeviceType
 
 from elmo_framework.training.process_group import ProcessGroup
@@ -122,8 +129,9 @@ def compare_group(arguments: Namespace) -> bool:
     """Compare the losses of a group of one process with those of a process without a group.
 
     So one GPU is enough to run the code of several: NCCL averages the gradients of one process.
+    On a GPU all of them must be recorded.
     """
-    losses = {}
+    losses, recorded = {}, {}
     with _group_of_one(arguments.device):
         for name, dtype in (("alone", None), *((dtype, dtype) for dtype in _TOLERANCES)):
             changes = (
@@ -140,12 +148,20 @@ def compare_group(arguments: Namespace) -> bool:
                 seed_everything(SEED)
                 reports = list(islice(trainer.steps(), arguments.steps))
                 trainer.group.release()
+            recorded[name] = num_recorded(trainer)
             losses[name] = [float(report.loss) for report in reports]
     differences = {
         dtype: largest_difference(losses[dtype], losses["alone"]) for dtype in _TOLERANCES
     }
-    report_stage(arguments, "group", steps=arguments.steps, largest_differences=differences)
-    return all(differences[dtype] <= limit for dtype, limit in _TOLERANCES.items())
+    report_stage(
+        arguments,
+        "group",
+        steps=arguments.steps,
+        recorded=recorded,
+        largest_differences=differences,
+    )
+    are_recorded = arguments.device != "cuda" or all(recorded.values())
+    return are_recorded and all(differences[dtype] <= limit for dtype, limit in _TOLERANCES.items())
 
 
 @contextmanager

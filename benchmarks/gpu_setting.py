@@ -16,6 +16,7 @@ from elmo_framework.config.load import Config
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.train import build_trainer
+from elmo_framework.training.cuda_graph import RecordedUpdate
 from elmo_framework.training.process_group import choose_device
 from elmo_framework.training.trainer import Trainer
 
@@ -69,6 +70,12 @@ def texts(arguments: Namespace) -> Changes:
 def overrides(changes: Changes) -> list[str]:
     """Return changes as they follow `-o` on the command line."""
     return [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+
+
+def num_recorded(trainer: Trainer) -> int:
+    """Return how many forms of updates are recorded as CUDA graphs."""
+    update = trainer._update
+    return update.num_recorded if isinstance(update, RecordedUpdate) else 0
 
 
 def largest_difference(losses: list[float], expected: list[float]) -> float:

@@ -157,6 +157,7 @@ def _embedded(folder: Path, name: str, device: str) -> tuple[NDArray[Any], float
 def measure_head(arguments: Namespace) -> bool:
     """Train a tagger on cached layers on both devices, and compare the losses."""
     losses, rates = [], []
+    torch.backends.cudnn.allow_tf32 = False  # PyTorch's default rounds the inputs of its LSTM
     for device in ("cpu", arguments.device):
         trainer = trainer_of(_tagging(device), device)
         seed_everything(SEED)

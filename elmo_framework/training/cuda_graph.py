@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from elmo_framework.data.batch import StaticBatch, to_device
+from elmo_framework.errors import RunError
 from elmo_framework.training.sparse_gradients import RowAdagrad
 from elmo_framework.training.state import TrainingState
 from elmo_framework.training.update import Update, UpdateResult
@@ -66,7 +67,9 @@ class _CudaGraph:
     def __init__(self, function: Callable[[], Outputs], memory: Any) -> None:
         self._graph = torch.cuda.CUDAGraph()
         # Other threads, such as the one that writes checkpoints, may use the device meanwhile.
-        with torch.cuda.graph(self._graph, pool=memory, capture_error_mode="thread_local"):
+        recording = torch.cuda.graph(self._graph, pool=memory, capture_error_mode="thread_local")
+        # PyTorch stays on the stream of a recording that fails.
+        with torch.cuda.stream(torch.cuda.current_stream()), recording:
             self.outputs = function()
 
     def replay(self) -> None:
@@ -87,7 +90,7 @@ class RecordedUpdate:
             record = _CudaGraphs()
         self._update, self._record = update, record if _is_recordable(update) else None
         if self._record is not None and not update.group.is_alone:
-            update.averages_afterwards = True
+            update.average_afterwards()
         self._num_seen: dict[Hashable, int] = {}
         self._recordings: dict[Hashable, _RecordedBatch] = {}
 
@@ -118,12 +121,13 @@ class RecordedUpdate:
         state = self._update.model.carried_state()
         try:
             recorded = _RecordedBatch(self._update, batch, progress, self._record)
-        except RuntimeError as error:
+        except (RuntimeError, RunError) as error:  # of CUDA; of memory
             reason = str(error).partition("\n")[0]
             _LOG.warning("updates are not recorded as a CUDA graph, which is slower: %s", reason)
             self._update.optimizer.zero_grad(set_to_none=True)
             self._update.model.load_carried_state(state)
             self._record = None
+            self._recordings.clear()  # their memory is needed now
             return None
         self._recordings[form] = recorded
         return recorded

@@ -57,7 +57,7 @@ class Update:
 
     Attributes:
         averages_afterwards: whether gradients are averaged over the processes after the backward
-            pass, not during it as DDP does. All processes must agree.
+            pass, not during it as DDP does.
     """
 
     def __init__(
@@ -88,6 +88,14 @@ class Update:
         if self.averages_afterwards:
             self.average(self.gradients())
         return UpdateResult(loss, self.apply_gradients(progress), penalty)
+
+    def average_afterwards(self) -> None:
+        """Average gradients after the backward pass from now on; all processes must call this.
+
+        DDP keeps autograd's last nodes, and their stream, which is not the one that is recorded.
+        """
+        self.averages_afterwards, self._trainable = True, self.model
+        self.group.release()
 
     def gradients(self) -> list[Tensor | None]:
         """Return the gradient of each parameter."""
@@ -121,9 +129,9 @@ class Update:
         """
         losses, penalty = [], None
         for index, batch in enumerate(batches):
-            is_averaged = index == len(batches) - 1 and not self.averages_afterwards
+            is_last = index == len(batches) - 1
             with (
-                nullcontext() if is_averaged else local_gradients(self._trainable),
+                nullcontext() if is_last else local_gradients(self._trainable),
                 memory_errors(batch, step=progress.step + 1),
             ):
                 loss, penalty = self._loss(to_device(batch, self.device)), self.model.penalty()

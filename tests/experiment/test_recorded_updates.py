@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
 from torch import Tensor
 
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.kernels.backend import accelerator_code
+from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.cuda_graph import Outputs, RecordedUpdate
 from elmo_framework.training.process_group import ProcessGroup, process_group
+from elmo_framework.training.seeds import seed_everything
 from elmo_framework.training.trainer import Trainer
 from tests.experiment import test_accelerator as accelerator
 from tests.experiment import test_tagging_configs as tagging
 from tests.experiment.test_accelerator import CPU, NO_DROPOUT, trainer_of
 from tests.simulated_device import DEVICE, simulated_device
 from tests.two_processes import in_two_processes
+from tests.unit.training.test_cuda_graph import has_node
 
 CHANGING = {
     "model.state_reset_rate": 0.3,
     "trainer.learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 20},
     "trainer.moving_average": {"decay": 0.9},
+    "trainer.grad_clipping": 0.01,
 }
 """What differs between updates besides the batch."""
 
@@ -49,14 +57,21 @@ class Recorder:
         trainer: whose updates are recorded.
         num_recorded: functions.
         num_replays: of all of them.
+        is_failing: whether the GPU has no memory for the next recording.
     """
 
     trainer: Trainer
 
     def __init__(self) -> None:
         self.num_recorded = self.num_replays = 0
+        self.is_failing = False
 
     def __call__(self, function: Callable[[], Outputs]) -> Recorder.Recording:
+        if self.is_failing:
+            with patch.object(self.trainer.update, "_loss", _out_of_memory):
+                function()
+        # CUDA cannot record work for the stream of such a node.
+        assert not any(map(has_node, self.trainer.model.parameters()))
         self.num_recorded += 1
         return Recorder.Recording(self, function)
 
@@ -87,6 +102,10 @@ class Recorder:
             for group, rate in zip(groups, rates or before, strict=True):
                 group["lr"] = rate
             return before
+
+
+def _out_of_memory(*_: object) -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
 def trained(trainer: Trainer, num_steps: int) -> tuple[list[float], Mapping[str, Tensor]]:
@@ -121,6 +140,25 @@ def test_replays_equal_updates(changes: Mapping[str, Any]) -> None:
     assert replayed == pytest.approx(losses, rel=1e-5)
     for name, expected in weights.items():
         torch.testing.assert_close(others[name], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_training_resumes_from_a_checkpoint_between_replays(tmp_path: Path) -> None:
+    checkpointer = Checkpointer(tmp_path, keep=1, group=ProcessGroup(Rank()))
+    with accelerator_code():
+        whole, begun, resumed = (
+            recording(bilm_trainer(CPU, CHANGING), Recorder()) for _ in range(3)
+        )
+        seed_everything(1)
+        expected = trained(whole, 12)
+        seed_everything(1)
+        losses, _ = trained(begun, 6)
+        begun._save(checkpointer)
+        resumed._restore(checkpointer)
+        others, weights = trained(resumed, 6)
+    assert resumed._update.num_recorded == 1
+    assert [*losses, *others] == pytest.approx(expected[0], rel=1e-5)
+    for name, tensor in expected[1].items():
+        torch.testing.assert_close(weights[name], tensor, rtol=1e-5, atol=1e-5)
 
 
 def of_two_processes(rank: int, directory: Path, changes: Mapping[str, Any]) -> None:
@@ -189,6 +227,31 @@ def test_without_a_recording_training_continues_as_usual(
         others, _ = trained(recording(bilm_trainer(DEVICE), fail), 6)
     assert others == losses
     assert caplog.text.count("not recorded as a CUDA graph, which is slower: operation not") == 1
+
+
+def test_without_memory_for_a_recording_all_are_released(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recorder, results = Recorder(), []
+    with simulated_device():
+        for record in (None, recorder):
+            trainer = bilm_trainer(DEVICE)
+            if record is not None:
+                recording(trainer, record)
+            list(islice(trainer.steps(), 5))
+            recorder.is_failing = True
+            batch = next(trainer.source.batches())
+            batch = replace(batch, table=copy(batch.table))  # of another form
+            for _ in range(5):
+                trainer._update([batch], trainer.progress)
+            recorder.is_failing = False
+            weights = trainer.model.state_dict()
+            results.append({name: each.cpu() for name, each in weights.items()})
+    assert (recorder.num_recorded, recorder.num_replays) == (1, 2)
+    assert trainer._update.num_recorded == 0
+    assert caplog.text.count("which is slower: step 6, on a batch of") == 1
+    for name, expected in results[0].items():
+        torch.testing.assert_close(results[1][name], expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ def test_kernels_and_groups_are_compared_and_parts_reported(
     assert parts["parts_ms"]["products"] > 0
     assert parts["update_ms"] > 0
     assert group["largest_differences"]["float32"] < 1e-6
+    assert set(group["recorded"].values()) == {0}
 
 
 def test_kernels_that_differ_fail(monkeypatch: pytest.MonkeyPatch) -> None:
