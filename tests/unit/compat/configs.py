@@ -300,6 +300,16 @@ LANGUAGE_MODEL: dict[str, Any] = {
         "cuda_device": -1,
     },
 }
+CONFIGS["simple_tagger"]["trainer"] |= {
+    "optimizer": {
+        "type": "adam",
+        "parameter_groups": [
+            [["^encoder", "projection.*bias"], {"lr": 0.01, "weight_decay": 0.1}],
+            [["projection.*weight"], {}],
+        ],
+    },
+    "no_grad": ["text_field_embedder"],
+}
 ALL_CONFIGS = {**CONFIGS, "language_model": LANGUAGE_MODEL}
 
 
