@@ -37,6 +37,8 @@ _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         "-o": "a run is scored with the config that it was trained with",
     },
     "predict": {
+        "--multitask-head": "a run has one task",
+        "--predictor-args": "pass another reader with --reader, another tokenizer with --tokenizer",
         "--overrides": "a run predicts with the config that it was trained with",
         "-o": "a run predicts with the config that it was trained with",
     },

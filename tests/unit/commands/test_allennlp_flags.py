@@ -58,6 +58,7 @@ def test_flags_without_effect_are_noted(capsys: pytest.CaptureFixture[str]) -> N
     [
         ("train c.jsonnet -s run --node-rank 1", "torchrun --node-rank"),
         ("evaluate run x --auto-names a,b", "pass several files"),
+        ("predict run x --predictor-args {}", "another tokenizer with --tokenizer"),
         ("predict run x -o {}", "the config that it was trained with"),
         ("predict run x --cuda-device 1", "CUDA_VISIBLE_DEVICES"),
         ("predict run x --cuda-device", "CUDA_VISIBLE_DEVICES"),
