@@ -36,7 +36,9 @@ _FILES = {
     "bidaf": "squad.json",
     "srl": "srl.gold_conll",
     "coref": "coreference.conll",
-    "constituency_parser": "../../allennlp/trees.mrg",
+    **dict.fromkeys(
+        ("constituency_parser", "constituency_parser_tags"), "../../allennlp/trees.mrg"
+    ),
 }
 _DEFINED_OTHERWISE = {"loss", "accuracy3"}
 """AllenNLP has the mean loss of batches, and of a CRF the third score of the tags it predicts."""

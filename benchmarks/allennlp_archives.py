@@ -63,6 +63,28 @@ def _spelled(indexer: dict[str, Any], embedder: dict[str, Any]) -> Any:
     )
 
 
+def _parser(options: dict[str, Any], tag_dim: int = 0) -> Any:
+    """Return file, reader and options of a parser, with vectors of parts of speech of a width."""
+    return (
+        "../../allennlp/trees.mrg",
+        {"type": "ptb_trees"},
+        {
+            "type": "constituency_parser",
+            **options,
+            "encoder": {
+                "type": "stacked_bidirectional_lstm",
+                "input_size": _WORDS + tag_dim,
+                "hidden_size": _HIDDEN,
+                "num_layers": 1,
+            },
+            "span_extractor": {"type": "bidirectional_endpoint", "input_dim": _BOTH},
+            "feedforward": _feedforward(_BOTH),
+            "evalb_directory_path": None,
+        },
+    )
+
+
+_TAG = 4
 _INDEXERS = {"tokens": {"type": "single_id"}}
 _EMBEDDERS = {"tokens": {"type": "embedding", "embedding_dim": _WORDS}}
 _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
@@ -115,20 +137,9 @@ _MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
             },
         },
     ),
-    "constituency_parser": (
-        "../../allennlp/trees.mrg",
-        {"type": "ptb_trees"},
-        {
-            "encoder": {
-                "type": "stacked_bidirectional_lstm",
-                "input_size": _WORDS,
-                "hidden_size": _HIDDEN,
-                "num_layers": 1,
-            },
-            "span_extractor": {"type": "bidirectional_endpoint", "input_dim": _BOTH},
-            "feedforward": _feedforward(_BOTH),
-            "evalb_directory_path": None,
-        },
+    "constituency_parser": _parser({}),
+    "constituency_parser_tags": _parser(
+        {"pos_tag_embedding": {"embedding_dim": _TAG, "vocab_namespace": "pos"}}, _TAG
     ),
     "srl": (
         "srl.gold_conll",

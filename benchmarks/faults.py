@@ -405,7 +405,24 @@ _COMPAT = [
         "compat/allennlp/load.py",
         ("    files += [] if weights is None else [weights]\n", ""),
     ),
-    *_faults("compat/allennlp/archive.py", ("and published_name(places) is None:", "and False:")),
+    *_faults(
+        "compat/allennlp/archive.py",
+        ("and published_name(places) is None:", "and False:"),
+        ('listed if name == "labels" else listed[1:]', "listed[1:]"),
+    ),
+    *_faults(
+        "compat/allennlp/namespaces.py",
+        ("        names |= OF_READERS.get(kind, {})\n", ""),
+        ("{} if kind in _WITHOUT_LABELS else", "{} if False else"),
+        (' and not character_tokenizer(indexer).get("byte_encoding")', ""),
+        ('str(indexer.get("namespace") or _OF_CHARACTERS)', "_OF_CHARACTERS"),
+    ),
+    *_faults(
+        "compat/allennlp/translate.py",
+        ("rule(here, left) if left else {}", "rule(here, left)"),
+        ("            if name not in counted:\n", "            if False:\n"),
+        ('            here.note("dropped", "it is empty")\n', "            pass\n"),
+    ),
     *_faults(
         "compat/allennlp/tensors.py",
         ("for each in (a, c, b))", "for each in (a, b, c))"),
@@ -423,7 +440,7 @@ _COMPAT = [
     ),
     *_faults(
         "compat/allennlp/exported_embedders.py",
-        ("items[_NUM_SPECIAL:], *unseen.rows]", "items[_NUM_SPECIAL:]]"),
+        ("(module.indexer.vocabulary), *unseen.rows]", "(module.indexer.vocabulary)]"),
         ("table[[*range(1 + _NUM_BYTES), begin, end]] = own", "table[: len(own)] = own"),
         ('expressible("carry", reason=', 'expressible("carry", "reset", reason='),
         ('"case_fallback": expressible(False)', '"case_fallback": kept'),

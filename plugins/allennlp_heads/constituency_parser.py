@@ -11,14 +11,33 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.config import Injected, Lazy
+from elmo_framework.config import Dim, Injected, Lazy
 from elmo_framework.data import Vocabularies
 from elmo_framework.embedders import TextEmbedder
 from elmo_framework.encoders import Encoder, FeedForwardOptions
 from elmo_framework.model import Head, ModelOutput
 
-from .constituency_task import IGNORED, NO_LABEL, ConstituencyTask, TreeBatch, span_places
+from .constituency_task import (
+    IGNORED,
+    NO_LABEL,
+    PARTS_OF_SPEECH,
+    ConstituencyTask,
+    TreeBatch,
+    missing_tags,
+    span_places,
+)
 from .trees import Constituent, constituents_of
+
+
+@dataclass(frozen=True)
+class TagEmbeddingOptions:
+    """Trained vectors of parts of speech.
+
+    Attributes:
+        embedding_dim: their dimension.
+    """
+
+    embedding_dim: Dim
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +86,11 @@ class ConstituencyParser(Head[TreeBatch]):
         encoder: encodes the sentence; the halves of its output are the two directions.
         vocabularies: counted in the training data.
         feedforward: the network between the vector of a span and its scores; null for none.
+        pos_tag_embedding: vectors of the parts of speech, which the encoder reads behind those of
+            the words; null to read words alone. Input to predict for then needs `pos_tags`.
+
+    Attributes:
+        tag_vocabulary: the parts of speech of the training data.
     """
 
     task = ConstituencyTask()
@@ -77,11 +101,21 @@ class ConstituencyParser(Head[TreeBatch]):
         encoder: Lazy[Encoder],
         vocabularies: Injected[Vocabularies],
         feedforward: FeedForwardOptions | None = None,
+        pos_tag_embedding: TagEmbeddingOptions | None = None,
     ) -> None:
         super().__init__()
         self._labels = vocabularies.labels()
+        self.tag_vocabulary = vocabularies.words(PARTS_OF_SPEECH)
         self.embedder = embedder
-        self.encoder = encoder.build(input_dim=embedder.output_dim)
+        self.pos_tag_embedding: nn.Embedding | None = None
+        input_dim = embedder.output_dim
+        if pos_tag_embedding is not None:
+            self.task = ConstituencyTask(reads_tags=True)
+            tag_dim = pos_tag_embedding.embedding_dim
+            self.pos_tag_embedding = nn.Embedding(len(self.tag_vocabulary), tag_dim)
+            nn.init.xavier_uniform_(self.pos_tag_embedding.weight)  # as in AllenNLP
+            input_dim += tag_dim
+        self.encoder = encoder.build(input_dim=input_dim)
         dim = self.encoder.output_dim
         if dim % 2:
             raise ValueError(
@@ -98,7 +132,7 @@ class ConstituencyParser(Head[TreeBatch]):
     def forward(self, batch: TreeBatch) -> SpanOutput:
         """Score the labels of all spans."""
         mask = batch.text.mask
-        spans = self._spans(self.encoder(self.embedder(batch.text), mask), mask)
+        spans = self._spans(self.encoder(self._embedded(batch), mask), mask)
         if self.feedforward is not None:
             spans = self.feedforward(spans)
         logits = self.projection(spans)
@@ -111,6 +145,16 @@ class ConstituencyParser(Head[TreeBatch]):
         numbers = (batch.labels != IGNORED).sum(dim=1).clamp(min=1)
         each = losses.sum(dim=1) / numbers
         return SpanOutput(loss=each.mean(), example_losses=each, logits=logits)
+
+    def _embedded(self, batch: TreeBatch) -> Float[Tensor, "batch tokens dim"]:
+        """Return the vectors of the words, and of their parts of speech behind them."""
+        words: Tensor = self.embedder(batch.text)
+        if self.pos_tag_embedding is None:
+            return words
+        if batch.tags is None:
+            untagged = (each for each in batch.examples if len(each.tags) != len(each.words))
+            raise missing_tags(next(untagged).words)
+        return torch.cat([words, self.pos_tag_embedding(batch.tags)], dim=2)
 
     def _spans(
         self, encoded: Float[Tensor, "batch tokens dim"], mask: Bool[Tensor, "batch tokens"]

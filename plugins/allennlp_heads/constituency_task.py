@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, ClassVar, final
 
 import torch
@@ -19,6 +21,7 @@ from elmo_framework.data import (
     Tokenizer,
     Vocabularies,
     Vocabulary,
+    WhitespaceTokenizer,
     collate_text,
     input_words,
     only_key,
@@ -30,6 +33,13 @@ from .evalb import EvalbScores
 from .trees import Constituent, ParsedSentence, Tree, as_brackets, chains, tree_lines
 
 NO_LABEL = "NO-LABEL"
+PARTS_OF_SPEECH = "pos"
+"""The name of their vocabulary, here and in AllenNLP."""
+
+TAGS_KEY = "pos_tags"
+_TEXT_KEYS = ("sentence", "tokens", "words")
+_SPACES = WhitespaceTokenizer()
+_MAX_SHOWN = 60  # characters of a sentence in a message
 IGNORED = -100
 """The target of padding, and of a span whose label did not occur in training."""
 
@@ -40,12 +50,14 @@ class TreeBatch:
 
     Attributes:
         text: the words.
+        tags: the ids of their parts of speech; None unless all sentences have them.
         labels: those of the spans in the order of `span_places`, or `IGNORED`; None unless all
             sentences have a tree.
         examples: the sentences.
     """
 
     text: TextBatch
+    tags: Int[Tensor, "batch tokens"] | None
     labels: Int[Tensor, "batch spans"] | None
     examples: tuple[ParsedSentence, ...]
 
@@ -68,12 +80,19 @@ def span_places(num_tokens: int) -> tuple[Int[Tensor, " spans"], Int[Tensor, " s
 
 @final
 class ConstituencyTask(HeadTask[ParsedSentence, TreeBatch]):
-    """Predicts the constituents of a sentence."""
+    """Predicts the constituents of a sentence.
+
+    Args:
+        reads_tags: whether an input must have parts of speech.
+    """
 
     example_type = ParsedSentence
     metrics: ClassVar[Mapping[str, Metric]] = {"evalb": EvalbScores()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"trees": tree_lines}
-    input_keys = ("sentence", "tokens", "words")
+    input_keys = (*_TEXT_KEYS, TAGS_KEY)
+
+    def __init__(self, *, reads_tags: bool = False) -> None:
+        self.reads_tags = reads_tags
 
     def counted_labels(self, example: ParsedSentence) -> Iterable[str]:
         """Return the label of each span of a sentence."""
@@ -85,9 +104,11 @@ class ConstituencyTask(HeadTask[ParsedSentence, TreeBatch]):
         return labels.elements()
 
     def count(self, examples: Iterable[ParsedSentence]) -> Counts:
-        """Count `words` and `labels`; there is always a label for spans without one."""
-        counts = super().count(examples)
-        return {**counts, "labels": Counter({NO_LABEL: 1, **counts["labels"]})}
+        """Count `words`, `labels` and `pos`; there is always a label for spans without one."""
+        tags = Counter[str]()
+        counts = super().count(_counting_tags(examples, tags))
+        labels = Counter({NO_LABEL: 1, **counts["labels"]})
+        return {**counts, "labels": labels, PARTS_OF_SPEECH: tags}
 
     def collate(
         self,
@@ -106,7 +127,10 @@ class ConstituencyTask(HeadTask[ParsedSentence, TreeBatch]):
                 for tree, example in zip(trees, examples, strict=True)
             ]
             labels = torch.stack(rows)
-        return TreeBatch(text, labels, tuple(examples))
+        tags = None
+        if all(len(example.tags) == len(example.words) for example in examples):
+            tags = _tag_ids(examples, vocabularies.words(PARTS_OF_SPEECH), text.mask.shape[1])
+        return TreeBatch(text, tags, labels, tuple(examples))
 
     def sentences(self, example: ParsedSentence) -> Iterable[Sequence[str]]:
         """Return the sentence, as a tuple of one."""
@@ -123,17 +147,59 @@ class ConstituencyTask(HeadTask[ParsedSentence, TreeBatch]):
         return Tree(tuple(prediction))
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> ParsedSentence:
-        """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`)."""
-        words = input_words(inputs, only_key(inputs, self.input_keys), tokenizer)
-        return ParsedSentence(words, None)
+        """Make an example of `{"sentence": "..."}` or of `{"tokens": [...]}` (or `words`).
+
+        `pos_tags` is a list with the part of speech of each word, or a string of them with spaces.
+        """
+        words = input_words(inputs, only_key(inputs, _TEXT_KEYS), tokenizer)
+        tags = input_words(inputs, TAGS_KEY, _SPACES) if TAGS_KEY in inputs else ()
+        if TAGS_KEY in inputs and len(tags) != len(words):
+            raise DataError(
+                f"{TAGS_KEY!r} has {len(tags)} of {len(words)} parts of speech for the words "
+                f"{_shortened(words)}"
+            )
+        if self.reads_tags and words and not tags:
+            raise missing_tags(words)
+        return ParsedSentence(words, None, tags)
 
     def to_json(self, prediction: Sequence[Constituent], example: ParsedSentence) -> dict[str, Any]:
-        """Return the words, the constituents and the tree in brackets."""
+        """Return the words, their parts of speech if known, the constituents, and brackets."""
         return {
             "words": list(example.words),
+            **({TAGS_KEY: list(example.tags)} if example.tags else {}),
             "constituents": [constituent._asdict() for constituent in prediction],
             "trees": as_brackets(prediction, example),
         }
+
+
+def missing_tags(words: Sequence[str]) -> DataError:
+    """Return the error for a sentence without the parts of speech that the model reads."""
+    example = json.dumps({"tokens": ["It", "rains"], TAGS_KEY: ["PRP", "VBZ"]})
+    return DataError(
+        f"the model reads parts of speech, and {_shortened(words)} has none; pass them with the "
+        f"words, as {example}, or pass trees"
+    )
+
+
+def _shortened(words: Sequence[str]) -> str:
+    return repr(shorten(" ".join(words), _MAX_SHOWN))
+
+
+def _counting_tags(
+    examples: Iterable[ParsedSentence], tags: Counter[str]
+) -> Iterator[ParsedSentence]:
+    for example in examples:
+        tags.update(example.tags)
+        yield example
+
+
+def _tag_ids(
+    examples: Sequence[ParsedSentence], vocabulary: Vocabulary, num_tokens: int
+) -> Int[Tensor, "batch tokens"]:
+    ids = torch.zeros(len(examples), num_tokens, dtype=torch.int64)  # 0 is padding
+    for row, example in zip(ids, examples, strict=True):
+        row[: len(example.tags)] = torch.from_numpy(vocabulary.ids(example.tags))
+    return ids
 
 
 def _targets(

@@ -32,17 +32,21 @@ from elmo_framework.compat.allennlp import (
     register_reader,
     unsupported,
 )
+from elmo_framework.data import Vocabulary
+
+from .constituency_task import PARTS_OF_SPEECH
 
 _LAST_LAYER = "output_logit"
+_TAG_EMBEDDING = "pos_tag_embedding"
 
 
 def register_translations() -> None:
     """Add the types of this plugin to those that are translated."""
     register_model("decomposable_attention", _DECOMPOSABLE_ATTENTION, _PARTS, _aggregate_names)
-    register_model("constituency_parser", _CONSTITUENCY_PARSER, _PARSER_PARTS, _sentinel_names)
-    register_reader("ptb_trees", _PTB_TREES)
+    register_model("constituency_parser", _CONSTITUENCY_PARSER, _PARSER_PARTS, _parser_names)
+    register_reader("ptb_trees", _PTB_TREES, namespaces={PARTS_OF_SPEECH: PARTS_OF_SPEECH})
     register_exported_model("decomposable_attention", _exported_attention, _last_layers)
-    register_exported_model("constituency_parser", _exported_parser, _extractor)
+    register_exported_model("constituency_parser", _exported_parser, _extractor, _tag_namespace)
     register_exported_reader("ptb_trees", {"convert_parentheses": kept})
 
 
@@ -108,9 +112,56 @@ def _span_extractor(here: Place, value: Any) -> Mapping[str, Any]:
     return {}
 
 
-def _sentinel_names(model: Mapping[str, Any]) -> Iterator[Pair]:
+def _parser_names(model: Mapping[str, Any]) -> Iterator[Pair]:
     for name in ("start", "end"):
         yield f"span_extractor._{name}_sentinel", f"{name}_sentinel"
+    if model.get(_TAG_EMBEDDING) is not None:
+        yield f"{_TAG_EMBEDDING}.weight", f"{_TAG_EMBEDDING}.weight"
+
+
+_ONE_TAG_NAMESPACE = only(PARTS_OF_SPEECH, reason="parts of speech have one vocabulary")
+_TAG_EMBEDDINGS = {
+    "embedding": Member(
+        "embedding",
+        {
+            "embedding_dim": kept,
+            "vocab_namespace": _ONE_TAG_NAMESPACE,
+            "num_embeddings": dropped("it follows from the vocabulary"),
+            "padding_index": only(0),
+            "trainable": only(True),
+            "sparse": dropped("it changes the form of gradients only"),
+            "norm_type": only(2, 2.0),
+            "scale_grad_by_freq": only(False),
+            **dict.fromkeys(("max_norm", "pretrained_file", "projection_dim"), unsupported()),
+        },
+    )
+}
+
+
+def _tag_embedding(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the vectors of parts of speech; by default AllenNLP has as many as words."""
+    ours = component(here, value, _TAG_EMBEDDINGS, "TokenEmbedder", default="embedding")
+    if ours is None:
+        return {}
+    if isinstance(value, dict) and value.get("vocab_namespace") is None:
+        here.at("vocab_namespace").problem("its default has no counterpart here; set 'pos'")
+    return {here.key: {key: each for key, each in ours.items() if key != "type"}}
+
+
+def _reads_tags(here: Place) -> bool:
+    return here.context.value("model", _TAG_EMBEDDING) is not None
+
+
+def _use_of_tags(here: Place, value: Any) -> Mapping[str, Any]:
+    if value is False and _reads_tags(here):
+        here.problem("the model has a pos_tag_embedding, which needs true")
+        return {}
+    return only(True, False, reason="parts of speech are always read")(here, value)
+
+
+def _tag_namespace_of_reader(here: Place, value: Any) -> Mapping[str, Any]:
+    rule = _ONE_TAG_NAMESPACE if _reads_tags(here) else dropped("the model reads words alone")
+    return rule(here, value)
 
 
 _PARSER_PARTS = [
@@ -125,7 +176,7 @@ _CONSTITUENCY_PARSER = Member(
         "encoder": into("encoder", encoder),
         "feedforward": into("feedforward", feedforward),
         "span_extractor": _span_extractor,
-        "pos_tag_embedding": unsupported("leave it out: the model reads words alone"),
+        _TAG_EMBEDDING: _tag_embedding,
         "evalb_directory_path": dropped("the scores are those of EVALB, without its program"),
     },
 )
@@ -133,10 +184,10 @@ _PTB_TREES = Member(
     "ptb_trees",
     {
         **READER_RULES,
-        "use_pos_tags": dropped("parts of speech are read for the scores"),
+        "use_pos_tags": _use_of_tags,
         "convert_parentheses": kept,
         "label_namespace_prefix": only(""),
-        "pos_label_namespace": dropped("the model reads words alone"),
+        "pos_label_namespace": _tag_namespace_of_reader,
     },
 )
 
@@ -163,7 +214,17 @@ def _exported_parser(model: Any) -> Rules:
     return {
         "encoder": part("encoder", exported_encoder, model, "encoder"),
         "feedforward": part("feedforward", exported_feedforward, model, "feedforward"),
+        _TAG_EMBEDDING: _exported_tag_embedding,
     }
+
+
+def _exported_tag_embedding(here: Place, value: Any) -> Mapping[str, Any]:
+    return {here.key: {**value, "vocab_namespace": PARTS_OF_SPEECH}}
+
+
+def _tag_namespace(model: Any) -> Mapping[str, Vocabulary]:
+    has_tags = model.pos_tag_embedding is not None
+    return {PARTS_OF_SPEECH: model.tag_vocabulary} if has_tags else {}
 
 
 def _extractor(values: Mapping[str, Any], model: Any) -> dict[str, Any]:

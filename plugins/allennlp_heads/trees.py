@@ -52,10 +52,22 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class ParsedSentence:
-    """A sentence and its tree; None if unknown."""
+    """A sentence, and its tree or its parts of speech.
+
+    Attributes:
+        words: of the sentence.
+        tree: None if unknown.
+        input_tags: the parts of speech that come without a tree; empty if unknown.
+    """
 
     words: tuple[str, ...]
     tree: Tree | None
+    input_tags: tuple[str, ...] = ()
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The part of speech of each word; empty if unknown."""
+        return self.input_tags if self.tree is None else self.tree.tags
 
 
 @final
@@ -96,9 +108,9 @@ class TreeReader(FileReader[ParsedSentence]):
                 yield ParsedSentence(words, tree)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ParsedSentence]]:
-        """Yield the sentences; their trees only give the parts of speech to the output."""
+        """Yield the sentences with the parts of speech of their trees."""
         for example in self.examples(file):
-            yield PredictionInput(example, {})
+            yield PredictionInput(ParsedSentence(example.words, None, example.tags), {})
 
 
 def _bracketed(file: Path) -> Iterator[tuple[int, str]]:
@@ -177,8 +189,7 @@ def tree_lines(
 
 def as_brackets(constituents: Sequence[Constituent], sentence: ParsedSentence) -> str:
     """Return a tree in brackets, within `(TOP ...)`."""
-    words = sentence.words
-    tags = sentence.tree.tags if sentence.tree is not None else ()
+    words, tags = sentence.words, sentence.tags
     begun: defaultdict[int, str] = defaultdict(str)
     ended: defaultdict[int, int] = defaultdict(int)
     for start, end, label in constituents:

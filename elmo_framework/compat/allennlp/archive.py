@@ -20,8 +20,9 @@ from torch import Tensor
 
 from elmo_framework import components
 from elmo_framework.bilm.files.published import resolve_bilm
-from elmo_framework.compat.allennlp.character_tables import character_items, fitted_tables
+from elmo_framework.compat.allennlp.character_tables import fitted_tables
 from elmo_framework.compat.allennlp.embedders import published_name
+from elmo_framework.compat.allennlp.namespaces import namespaces
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.recognize import CONFIG_NAME, DAMAGED, WEIGHTS_NAME
 from elmo_framework.compat.allennlp.tensors import UnknownWeightsError, translated_weights
@@ -289,12 +290,11 @@ def _require_same_bilm(archive: AllenNlpArchive, weights: Path) -> None:
 
 def _vocabularies(archive: AllenNlpArchive) -> Vocabularies:
     """Return vocabularies with the items in the order of the archive."""
-    namespaces = {"tokens": archive.vocabulary.get("tokens", [])[1:]}  # without unknown words
-    if characters := character_items(archive.config, archive.vocabulary):
-        namespaces["token_characters"] = characters
-    if "labels" in archive.vocabulary:
-        namespaces["labels"] = archive.vocabulary["labels"]
-    return Vocabularies(counts_of_namespaces(namespaces))
+    items: dict[str, Sequence[str]] = {"words": ()}
+    for namespace, name in namespaces(archive.config).items():
+        if (listed := archive.vocabulary.get(namespace)) is not None:
+            items[name] = listed if name == "labels" else listed[1:]  # without unknown ones
+    return Vocabularies(counts_of_namespaces(items))
 
 
 def _weights(archive: AllenNlpArchive, config: Config, model: Model[Any]) -> dict[str, Tensor]:

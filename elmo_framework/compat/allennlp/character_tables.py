@@ -8,26 +8,16 @@ from typing import Any
 
 from torch import Tensor
 
+from elmo_framework.compat.allennlp.namespaces import (
+    character_namespace,
+    character_tokenizer,
+    reader_block,
+    token_indexers,
+)
 from elmo_framework.compat.allennlp.tensors import UnknownWeightsError
 
 _TABLE = re.compile(r"token_embedder_(.+)\._embedding\._module\.weight$")
 _NUM_BYTES = 256
-_DEFAULT_NAMESPACE = "token_characters"
-
-
-def character_items(
-    config: Mapping[str, Any], vocabulary: Mapping[str, Sequence[str]]
-) -> list[str]:
-    """Return the characters of the vocabulary, in the order of their ids; none for bytes.
-
-    Args:
-        config: AllenNLP's.
-        vocabulary: the items of each namespace; unknown ones are first.
-    """
-    for indexer in _indexers(config).values():
-        if indexer.get("type") == "characters" and not _tokenizer(indexer).get("byte_encoding"):
-            return list(vocabulary.get(_namespace(indexer), []))[1:]
-    return []
 
 
 def fitted_tables(
@@ -43,7 +33,8 @@ def fitted_tables(
     Raises:
         UnknownWeightsError: a row that is needed is not there, or bytes have no marks.
     """
-    indexers, fitted = _indexers(config), dict(weights)
+    indexers = token_indexers(reader_block(config.get("dataset_reader")))
+    fitted = dict(weights)
     for name, table in weights.items():
         if (match := _TABLE.search(name)) is None:
             continue
@@ -61,28 +52,10 @@ def _rows(indexer: Mapping[str, Any], vocabulary: Mapping[str, Sequence[str]]) -
     """Return the row of each of our ids; None where the characters are others."""
     if indexer.get("type") != "characters":
         return None
-    tokenizer = _tokenizer(indexer)
+    tokenizer = character_tokenizer(indexer)
     if not tokenizer.get("byte_encoding"):
-        return list(range(1 + len(vocabulary.get(_namespace(indexer), []))))
+        return list(range(1 + len(vocabulary.get(character_namespace(indexer), []))))
     match tokenizer.get("start_tokens"), tokenizer.get("end_tokens"):
         case [int(begin)], [int(end)]:
             return [*range(1 + _NUM_BYTES), begin, end]
     return None
-
-
-def _indexers(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    values = config.get("dataset_reader")
-    while isinstance(values, dict) and isinstance(values.get("base_reader"), dict):
-        values = values["base_reader"]
-    indexers = values.get("token_indexers") if isinstance(values, dict) else None
-    listed = indexers.items() if isinstance(indexers, dict) else ()
-    return {name: each if isinstance(each, dict) else {"type": each} for name, each in listed}
-
-
-def _tokenizer(indexer: Mapping[str, Any]) -> Mapping[str, Any]:
-    values = indexer.get("character_tokenizer")
-    return values if isinstance(values, dict) else {}
-
-
-def _namespace(indexer: Mapping[str, Any]) -> str:
-    return str(indexer.get("namespace") or _DEFAULT_NAMESPACE)

@@ -20,12 +20,13 @@ from elmo_framework.compat.allennlp.exported_parts import (
 from elmo_framework.compat.allennlp.rules import Place, Rules, dropped, kept
 from elmo_framework.config.types import MAX_WIDTH
 from elmo_framework.data.characters import CharacterIndexer
+from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
 from elmo_framework.embedders.text_embedder import TextEmbedder
 
-UNKNOWN_ITEM = "@@UNKNOWN@@"
+_UNKNOWN_ITEM = "@@UNKNOWN@@"
 _NUM_SPECIAL = 2  # padding and unknown
 _NUM_BYTES, _MARKS = 256, (259, 260)
 _NUM_BYTE_ROWS = 262
@@ -47,6 +48,11 @@ class Embedded:
     indexers: dict[str, Any] = field(default_factory=dict)
     namespaces: dict[str, list[str]] = field(default_factory=dict)
     tables: dict[str, Tensor] = field(default_factory=dict)
+
+
+def padded_namespace(vocabulary: Vocabulary) -> list[str]:
+    """Return the items of a vocabulary with padding and an unknown item, as AllenNLP saves them."""
+    return [_UNKNOWN_ITEM, *vocabulary.items[_NUM_SPECIAL:]]
 
 
 def embedders(here: Place, values: Any, module: nn.Module, into: Embedded) -> dict[str, Any]:
@@ -124,7 +130,7 @@ def _of_words(
 ) -> dict[str, Any]:
     """Add the words of a file that training has not seen to the vocabulary and to the table."""
     unseen = module.unseen
-    items = [UNKNOWN_ITEM, *module.indexer.vocabulary.items[_NUM_SPECIAL:], *unseen.rows]
+    items = [*padded_namespace(module.indexer.vocabulary), *unseen.rows]
     namespaces = target.embedded.namespaces
     name = _OF_WORDS
     if namespaces.setdefault(name, items) != items:
@@ -159,8 +165,8 @@ def _of_characters(
     else:
         assert isinstance(module, CharacterEncodingTokenEmbedder)
         assert isinstance(module.indexer, CharacterIndexer)
-        items = module.indexer.vocabulary.items[_NUM_SPECIAL:]
-        target.embedded.namespaces[_OF_CHARACTERS] = [UNKNOWN_ITEM, *items]
+        items = padded_namespace(module.indexer.vocabulary)
+        target.embedded.namespaces[_OF_CHARACTERS] = items
         embedding["vocab_namespace"] = _OF_CHARACTERS
     target.embedded.indexers[target.name] = indexer
     return {**theirs, "embedding": embedding}

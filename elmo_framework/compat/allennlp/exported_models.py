@@ -7,7 +7,13 @@ from typing import Any, TypeAlias
 
 from torch import nn
 
-from elmo_framework.compat.allennlp.exported_embedders import ELMO, Embedded, elmo, embedders
+from elmo_framework.compat.allennlp.exported_embedders import (
+    ELMO,
+    Embedded,
+    elmo,
+    embedders,
+    padded_namespace,
+)
 from elmo_framework.compat.allennlp.exported_parts import (
     TRAINING_ONLY,
     block,
@@ -21,6 +27,7 @@ from elmo_framework.compat.allennlp.exported_parts import (
     part,
 )
 from elmo_framework.compat.allennlp.rules import Place, Rules, dropped, kept, renamed
+from elmo_framework.data.vocabulary import Vocabulary
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.head import Head
@@ -148,18 +155,26 @@ EXPORTED_MODELS: dict[str, ModelRules] = {
 Following: TypeAlias = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 """Returns keys of AllenNLP that follow from our block and the model."""
 
+Namespaces: TypeAlias = Callable[[Any], Mapping[str, Vocabulary]]
+"""Returns vocabularies of a model, with padding and an unknown item, by AllenNLP's namespace."""
+
 _FOLLOWING: dict[str, Following] = {}
+_NAMESPACES: dict[str, Namespaces] = {}
 
 
-def register_exported_model(name: str, rules: ModelRules, following: Following) -> None:
+def register_exported_model(
+    name: str, rules: ModelRules, following: Following, namespaces: Namespaces | None = None
+) -> None:
     """Add a model of a plugin to those that are exported; AllenNLP's has the same name.
 
     Args:
         name: of both.
         rules: returns the rules of its keys.
         following: returns keys of AllenNLP that follow from the model.
+        namespaces: returns vocabularies of the model that are not of words, characters or labels.
     """
     EXPORTED_MODELS[name], _FOLLOWING[name] = rules, following
+    _NAMESPACES[name] = namespaces or (lambda model: {})
 
 
 def exported_model(
@@ -181,6 +196,8 @@ def exported_model(
     own = embedders(
         here.at("embedder"), values["embedder"], model.get_submodule("embedder"), embedded
     )
+    for name, vocabulary in _NAMESPACES[kind](model).items() if kind in _NAMESPACES else ():
+        embedded.namespaces[name] = padded_namespace(vocabulary)
     rules: Rules = {**_COMMON, **EXPORTED_MODELS[kind](model)}
     return {
         "type": kind,

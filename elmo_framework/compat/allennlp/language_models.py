@@ -270,7 +270,7 @@ def text_reader(tokenizer: Rule, common: Rules) -> Member:
 
 def added_words(here: Place, value: Any) -> Mapping[str, Any]:
     """Drop the boundaries of sentences, which are in each vocabulary of a biLM."""
-    known = {"tokens": {"<S>", "</S>"}, "token_characters": {"<>/S"}}
+    known = {"tokens": {"<S>", "</S>"}}
     is_known = isinstance(value, dict) and all(
         isinstance(words, list) and {*map(str, words)} <= known.get(name, set())
         for name, words in value.items()

@@ -7,6 +7,7 @@ from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import token_indexers
 from elmo_framework.compat.allennlp.language_models import text_reader
+from elmo_framework.compat.allennlp.namespaces import OF_READERS
 from elmo_framework.compat.allennlp.rules import (
     ONE_LABEL_NAMESPACE,
     Member,
@@ -237,14 +238,19 @@ READER_RULES = _COMMON
 """The rules of the keys that all readers of AllenNLP have."""
 
 
-def register_reader(name: str, member: Member) -> None:
+def register_reader(
+    name: str, member: Member, *, namespaces: Mapping[str, str] | None = None
+) -> None:
     """Add a reader of a plugin to those that are translated.
 
     Args:
         name: AllenNLP's.
         member: its counterpart.
+        namespaces: our vocabularies by AllenNLP's namespaces that the reader counts in addition to
+            those of words, characters and labels; they have padding and an unknown item.
     """
     READERS[name] = member
+    OF_READERS[name] = namespaces or {}
 
 
 def reader(here: Place, value: Any) -> Any:

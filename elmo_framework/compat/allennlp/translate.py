@@ -11,6 +11,7 @@ from elmo_framework.compat.allennlp.batches import data_loader, iterator
 from elmo_framework.compat.allennlp.expressions import rules, translated
 from elmo_framework.compat.allennlp.language_models import BILM, added_words, windows
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
+from elmo_framework.compat.allennlp.namespaces import namespaces, reader_block
 from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions, group_expressions
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.readers import reader
@@ -20,6 +21,7 @@ from elmo_framework.compat.allennlp.rules import (
     Context,
     Indexer,
     Place,
+    Rule,
     Rules,
     block,
     dropped,
@@ -33,7 +35,6 @@ from elmo_framework.compat.allennlp.training import distributed, trainer
 from elmo_framework.config.load import Translation
 from elmo_framework.errors import ConfigError, shown
 
-_NAMESPACES = {"tokens": "words", "labels": "labels", "token_characters": "characters"}
 _SEEDS = dropped("random_seed fixes everything here")
 
 
@@ -59,7 +60,7 @@ def translate_allennlp(raw: Mapping[str, Any], source: str) -> Translation | Non
 
 def _translated(context: Context) -> dict[str, Any]:
     top = Place(context)
-    if _reader(context).get("token_indexers") is None:
+    if reader_block(context.value("dataset_reader")).get("token_indexers") is None:
         context.indexers["tokens"] = Indexer("single_id")
     # The readers are first: embedders need to know their indexers.
     first = [key for key in _TOP if key in context.raw]
@@ -75,14 +76,6 @@ def _translated(context: Context) -> dict[str, Any]:
     _add_defaults(top, ours)
     order = [key for key in _ORDER if key in ours]
     return {key: ours[key] for key in [*order, *(ours.keys() - {*order})] if ours[key] is not None}
-
-
-def _reader(context: Context) -> Mapping[str, Any]:
-    """Return the block of the reader, or of the reader of its shards."""
-    values = context.value("dataset_reader")
-    while isinstance(values, dict) and isinstance(values.get("base_reader"), dict):
-        values = values["base_reader"]
-    return values if isinstance(values, dict) else {}
 
 
 def _read_windows(top: Place, ours: dict[str, Any]) -> None:
@@ -129,6 +122,25 @@ def _add_defaults(top: Place, ours: dict[str, Any]) -> None:
             ours["datasets_for_vocab_creation"] = counted
 
 
+def _by_namespace(rule: Rule) -> Rule:
+    """Return a rule for values by namespace, without the namespaces that nothing counts."""
+
+    def of_counted(here: Place, value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            return rule(here, value)
+        if not value:
+            here.note("dropped", "it is empty")
+        counted = namespaces(here.context.raw)
+        for name in value:
+            if name not in counted:
+                text = "no part of this config counts this namespace; it had no effect"
+                here.at(name).note("dropped", text)
+        left = {name: each for name, each in value.items() if name in counted}
+        return rule(here, left) if left else {}
+
+    return of_counted
+
+
 def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate limits by namespace; one number is for all of them."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -137,17 +149,11 @@ def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         here.problem(f"expected numbers by namespace, not {shown(value)}")
         return {}
-    ours = {}
-    for name, number in value.items():
-        place = here.at(name)
-        if name not in _NAMESPACES:
-            listed = ", ".join(_NAMESPACES)
-            place.problem(f"this namespace has no counterpart here; {listed} have")
-            continue
-        if name != _NAMESPACES[name]:
-            place.note("becomes", f"{here.key}.{_NAMESPACES[name]}")
-        ours[_NAMESPACES[name]] = number
-    return {here.key: ours}
+    names = namespaces(here.context.raw)
+    for name in value:
+        if name != names[name]:
+            here.at(name).note("becomes", f"{here.key}.{names[name]}")
+    return {here.key: {names[name]: number for name, number in value.items()}}
 
 
 def _pretrained(here: Place, value: Any) -> Mapping[str, Any]:
@@ -165,18 +171,18 @@ def _pretrained(here: Place, value: Any) -> Mapping[str, Any]:
 _FROM_FILES = dropped("becomes vocabulary.directory")
 _VOCABULARY: Rules = {
     "type": only("from_instances", "default", "from_files", "extend"),
-    "min_count": _sizes,
-    "max_vocab_size": _sizes,
+    "min_count": _by_namespace(_sizes),
+    "max_vocab_size": _by_namespace(_sizes),
     "non_padded_namespaces": dropped("labels have no padding"),
     "padding_token": dropped("padding is no word"),
     "oov_token": dropped("unknown words have an id, not a name"),
     "extend": _FROM_FILES,
     "directory": kept,
     "directory_path": renamed("directory"),
-    "pretrained_files": _pretrained,
+    "pretrained_files": _by_namespace(_pretrained),
     "only_include_pretrained_words": only(False),
-    "min_pretrained_embeddings": unsupported(),
-    "tokens_to_add": added_words,
+    "min_pretrained_embeddings": _by_namespace(unsupported()),
+    "tokens_to_add": _by_namespace(added_words),
 }
 
 

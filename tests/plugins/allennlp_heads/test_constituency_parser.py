@@ -11,17 +11,19 @@ import torch
 
 from elmo_framework import components, load
 from elmo_framework.commands.main import main
-from elmo_framework.compat.allennlp.archive import import_archive
+from elmo_framework.compat.allennlp.archive import AllenNlpArchive, import_archive
 from elmo_framework.compat.allennlp.export import export_allennlp
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config
 from elmo_framework.config.parse import parse
 from elmo_framework.data.reader import DatasetReader
-from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.data.vocabulary import PADDING, UNKNOWN, Vocabularies
 from elmo_framework.errors import BuildError, ConfigError, DataError
 from elmo_framework.experiment.check import check_config
 from elmo_framework.model.model import Model
+from elmo_framework.serve.served_run import InputError, ServedRun
 from plugins.allennlp_heads.constituency_parser import ScoredSpan, without_crossing
 from plugins.allennlp_heads.constituency_task import IGNORED, NO_LABEL, ConstituencyTask
 from plugins.allennlp_heads.trees import (
@@ -39,7 +41,7 @@ from tests.unit.compat.test_export import check_equal
 from tests.unit.tasks.classifiers import batch_of
 
 TREES = ARCHIVES / "trees.mrg"
-TASK = ConstituencyTask()
+TASK, WORDS = ConstituencyTask(), WhitespaceTokenizer()
 MODEL: dict[str, Any] = {
     "type": "constituency_parser",
     "embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
@@ -191,6 +193,77 @@ def test_loss_is_the_mean_over_the_spans_of_a_sentence() -> None:
     torch.testing.assert_close(output.loss, output.example_losses.mean())
 
 
+TAGGED = {**MODEL, "pos_tag_embedding": {"embedding_dim": 2}}
+
+
+def test_parts_of_speech_are_behind_the_words() -> None:
+    parser, counts = model(TAGGED), Vocabularies(TASK.count(read()))
+    batch = batch_of(parser, counts, read()[:2])
+    tags = [PADDING, UNKNOWN, *counts.counted("pos")]
+    rows = [[tags.index(tag) for tag in example.tags] for example in read()[:2]]
+    assert batch.tags.tolist() == [row + [0] * (8 - len(row)) for row in rows]
+    read_by_encoder = []
+    parser.encoder.register_forward_pre_hook(lambda _, inputs: read_by_encoder.append(inputs[0]))
+    parser(batch)
+    (vectors,) = read_by_encoder
+    table = parser.pos_tag_embedding.weight.detach().numpy()
+    np.testing.assert_array_equal(vectors[:, :, 4:].detach().numpy(), table[batch.tags])
+    torch.testing.assert_close(vectors[:, :, :4], parser.embedder(batch.text))
+
+
+def test_a_batch_equals_its_rows_with_parts_of_speech() -> None:
+    parser, counts = model(TAGGED).double(), Vocabularies(TASK.count(read()))
+    together = parser.predict(parser(batch := batch_of(parser, counts, read())), batch)
+    for example, tree in zip(read(), together, strict=True):
+        alone = batch_of(parser, counts, [example])
+        assert parser.predict(parser(alone), alone) == [tree]
+
+
+def test_a_part_of_speech_that_training_has_not_seen_is_unknown() -> None:
+    words, tree = parse_tree("(NP (DT the) (NEW zebra))")
+    batch = TASK.collate([ParsedSentence(words, tree)], Vocabularies(TASK.count(read())), ())
+    assert batch.tags is not None
+    assert batch.tags[0, 1] == 1
+
+
+def test_inputs_have_their_parts_of_speech() -> None:
+    task = model(TAGGED).task
+    for tags in (["PRP", "VBZ"], "PRP VBZ"):
+        example = task.example({"tokens": ["It", "rains"], "pos_tags": tags}, WORDS)
+        assert (example.words, example.tags) == (("It", "rains"), ("PRP", "VBZ"))
+        assert as_brackets((), example) == "(TOP (PRP It) (VBZ rains))"
+        assert task.to_json((), example)["pos_tags"] == ["PRP", "VBZ"]
+    assert "pos_tags" not in TASK.to_json((), TASK.example({"sentence": "It rains"}, WORDS))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"sentence": "It rains"}, r"'It rains' has none; .* \"pos_tags\": \[\"PRP\", \"VBZ\"\]}"),
+        ({"tokens": ["It", "rains"], "pos_tags": ["PRP"]}, "has 1 of 2 parts of speech"),
+        ({"tokens": ["It", "rains"], "pos_tags": []}, "has 0 of 2 parts of speech"),
+        ({"tokens": ["It"], "pos_tags": 3}, "'pos_tags' is 3; expected a string or a list"),
+        ({"pos_tags": ["PRP"]}, "expected one key with a text"),
+    ],
+)
+def test_inputs_without_parts_of_speech_are_refused(values: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        model(TAGGED).task.example(values, WORDS)
+
+
+def test_a_batch_without_parts_of_speech_is_refused() -> None:
+    parser, counts = model(TAGGED), Vocabularies(TASK.count(read()))
+    batch = batch_of(parser, counts, [*read(), ParsedSentence(("It", "rains"), None)])
+    with pytest.raises(DataError, match="reads parts of speech, and 'It rains' has none"):
+        parser(batch)
+
+
+def test_an_empty_sentence_needs_no_parts_of_speech() -> None:
+    parser, counts = model(TAGGED), Vocabularies(TASK.count(read()))
+    batch = batch_of(parser, counts, [*read(), parser.task.example({"tokens": []}, WORDS)])
+    assert parser.predict(parser(batch), batch)[-1] == ()
+
+
 def test_unseen_labels_do_not_count_for_the_loss() -> None:
     words, tree = parse_tree("(X (NN a) (NN b))")
     batch = TASK.collate([ParsedSentence(words, tree)], Vocabularies(TASK.count([])), ())
@@ -238,6 +311,21 @@ def test_parser_trains_scores_and_predicts(tmp_path: Path) -> None:
     scores = run.evaluate(TREES)
     assert scores["evalb_f1_measure"] > 0.6
     assert {"evalb_precision", "evalb_recall", "evalb_exact_match"} <= scores.keys()
+
+
+def test_parser_of_tagged_words_predicts_for_trees_and_json(tmp_path: Path) -> None:
+    changes = {**SMALL, "model.pos_tag_embedding": {"embedding_dim": 4}, "trainer.num_epochs": 2}
+    config = "plugins/allennlp_heads/parser_baseline.jsonnet"
+    tagged = {"tokens": ["It", "rains"], "pos_tags": ["PRP", "VBZ"]}
+    run = check_task(config, tmp_path / "run", changes, inputs=[tagged])
+    assert (tmp_path / "run/vocabulary/pos.jsonl").is_file()
+    output = tmp_path / "out.jsonl"
+    assert main(["predict", str(tmp_path / "run"), str(TREES), "--output-file", str(output)]) == 0
+    assert len(output.read_text().splitlines()) == 5
+    served = ServedRun("parser", run, max_words=100, batch_size=8)
+    served.warm_up()
+    with pytest.raises(InputError, match="reads parts of speech, and 'It rains' has none"):
+        served.read([tagged, "It rains"])
 
 
 OLD: dict[str, Any] = {
@@ -291,6 +379,59 @@ def test_each_parameter_has_a_name_in_allennlp() -> None:
     assert named == {name for name, _ in model(raw).named_parameters()}
 
 
+TAGS: dict[str, Any] = {"embedding_dim": 3, "vocab_namespace": "pos"}
+WITH_TAGS: dict[str, Any] = {
+    "pos_tag_embedding": TAGS,
+    "encoder": {**OLD["model"]["encoder"], "input_size": 9},
+    "initializer": [["pos_tag_embedding.*", {"type": "normal"}]],
+}
+
+
+def test_vectors_of_parts_of_speech_are_translated() -> None:
+    components.load()
+    raw = ours(**WITH_TAGS)
+    assert raw["model"]["pos_tag_embedding"] == {"embedding_dim": 3}
+    assert not check_config(Config(raw, "old.jsonnet", "")).problems
+    named = {ours for _, ours in names(raw["model"]) if ours}
+    assert raw["model"].pop("initializer") == [["pos_tag_embedding.*", {"type": "normal"}]]
+    assert named == {name for name, _ in model(raw["model"]).named_parameters()}
+
+
+@pytest.mark.parametrize(
+    ("embedding", "reader", "path"),
+    [
+        ({"embedding_dim": 3}, {}, "model.pos_tag_embedding.vocab_namespace"),
+        ({**TAGS, "vocab_namespace": "x"}, {}, "model.pos_tag_embedding.vocab_namespace"),
+        ({**TAGS, "trainable": False}, {}, "model.pos_tag_embedding.trainable"),
+        ({**TAGS, "projection_dim": 3}, {}, "model.pos_tag_embedding.projection_dim"),
+        (TAGS, {"use_pos_tags": False}, "dataset_reader.use_pos_tags"),
+        (TAGS, {"pos_label_namespace": "x"}, "dataset_reader.pos_label_namespace"),
+    ],
+)
+def test_other_parts_of_speech_are_refused(
+    embedding: dict[str, Any], reader: dict[str, Any], path: str
+) -> None:
+    old = {**OLD, "dataset_reader": {**OLD["dataset_reader"], **reader}}
+    old["model"] = {**OLD["model"], "pos_tag_embedding": embedding}
+    with pytest.raises(ConfigError) as caught:
+        translate_allennlp(old, "old.jsonnet")
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+def test_a_parser_of_words_needs_no_parts_of_speech() -> None:
+    reader = {**OLD["dataset_reader"], "use_pos_tags": False, "pos_label_namespace": "x"}
+    translation = translate_allennlp({**OLD, "dataset_reader": reader}, "old.jsonnet")
+    assert translation is not None
+    assert translation.raw["dataset_reader"] == {"type": "ptb_trees"}
+
+
+def test_rare_parts_of_speech_are_left_out_as_in_allennlp() -> None:
+    limits = {"min_count": {"pos": 2}}
+    translation = translate_allennlp({**OLD, "vocabulary": limits}, "old.jsonnet")
+    assert translation is not None
+    assert translation.raw["vocabulary"] == limits
+
+
 @pytest.mark.parametrize(
     ("extractor", "key"),
     [
@@ -310,11 +451,15 @@ def test_other_span_extractors_are_refused(extractor: dict[str, Any], key: str) 
     assert problem.path == f"model.span_extractor.{key}"
 
 
-def test_imported_parser_has_the_trees_of_allennlp(tmp_path: Path) -> None:
-    archive, run = ARCHIVES / "constituency_parser.tar.gz", tmp_path / "run"
+KINDS = pytest.mark.parametrize("kind", ["constituency_parser", "constituency_parser_tags"])
+
+
+@KINDS
+def test_imported_parser_has_the_trees_of_allennlp(kind: str, tmp_path: Path) -> None:
+    archive, run = ARCHIVES / f"{kind}.tar.gz", tmp_path / "run"
     flags = ["--include-package", "plugins.allennlp_heads"]
     assert main(["import", str(archive), "-s", str(run), *flags]) == 0
-    answers, expected = outputs(load(run), TREES), EXPECTED["constituency_parser"]
+    answers, expected = outputs(load(run), TREES), EXPECTED[kind]
     assert len(answers) == len(expected) == 5
     for (example, output, prediction), each in zip(answers, expected, strict=True):
         probabilities = output.logits[0].softmax(-1)
@@ -324,9 +469,17 @@ def test_imported_parser_has_the_trees_of_allennlp(tmp_path: Path) -> None:
         assert list(prediction) == labeled, example.words
 
 
-def test_exported_model_is_imported_bit_for_bit(tmp_path: Path) -> None:
+@KINDS
+def test_exported_model_is_imported_bit_for_bit(kind: str, tmp_path: Path) -> None:
     first, second, archive = tmp_path / "a", tmp_path / "b", tmp_path / "model.tar.gz"
-    import_archive(ARCHIVES / "constituency_parser.tar.gz", first)
+    import_archive(ARCHIVES / f"{kind}.tar.gz", first)
     export_allennlp(first, archive)
     import_archive(archive, second)
     check_equal(first, second, TREES)
+    theirs, ours = map(AllenNlpArchive.read, (ARCHIVES / f"{kind}.tar.gz", archive))
+    # The parts of speech that a model does not read are not written.
+    has_tags = kind.endswith("_tags")
+    assert {**ours.vocabulary, "pos": theirs.vocabulary["pos"]} == theirs.vocabulary
+    assert ("pos" in ours.vocabulary) is has_tags
+    embedding = ours.config["model"].get("pos_tag_embedding")
+    assert embedding == ({"embedding_dim": 4, "vocab_namespace": "pos"} if has_tags else None)

@@ -642,10 +642,48 @@ def test_several_processes_are_started_by_torchrun() -> None:
 def test_vocabulary_limits_have_our_names() -> None:
     raw = ours("esim", {"vocabulary": {"min_count": {"tokens": 2}, "max_vocab_size": 9}})
     assert raw["vocabulary"] == {"min_count": {"words": 2}, "max_vocab_size": {"words": 9}}
-    raw = ours("esim", {"vocabulary": {"min_count": {"token_characters": 2}}})
+    raw = ours("crf_tagger", {"vocabulary": {"min_count": {"token_characters": 2, "labels": 3}}})
+    assert raw["vocabulary"] == {"min_count": {"characters": 2, "labels": 3}}
+    changes = {_CHARACTERS: {"type": "characters", "namespace": "spelling"}}
+    raw = ours("crf_tagger", {**changes, "vocabulary": {"min_count": {"spelling": 2}}})
     assert raw["vocabulary"] == {"min_count": {"characters": 2}}
-    (problem,) = problems("esim", {"vocabulary": {"min_count": {"pos": 2}}})
-    assert problem.path == "vocabulary.min_count.pos"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("min_count", 2),
+        ("max_vocab_size", 9),
+        ("tokens_to_add", ["a"]),
+        ("pretrained_files", "glove.txt"),
+        ("min_pretrained_embeddings", 5),
+    ],
+)
+def test_a_namespace_that_nothing_counts_is_dropped(key: str, value: Any) -> None:
+    translated = translation("esim", {"vocabulary": {key: {"source_tokens": value}}})
+    assert "vocabulary" not in translated.raw
+    row = rf"vocabulary\.{key}\.source_tokens +dropped  no part of this config counts this"
+    assert re.search(row, translated.summary)
+
+
+def test_an_empty_limit_is_dropped() -> None:
+    translated = translation("esim", {"vocabulary": {"tokens_to_add": {}}})
+    assert "vocabulary" not in translated.raw
+    assert re.search(r"vocabulary\.tokens_to_add +dropped  it is empty", translated.summary)
+
+
+def test_bytes_are_not_counted() -> None:
+    spelled = {"byte_encoding": "utf-8", "start_tokens": [259], "end_tokens": [260]}
+    changes = {_CHARACTERS: {"type": "characters", "character_tokenizer": spelled}}
+    limits = {"vocabulary": {"min_count": {"token_characters": 2, "tokens": 3}}}
+    raw = ours("crf_tagger", {**changes, **limits})
+    assert raw["vocabulary"] == {"min_count": {"words": 3}}
+
+
+def test_what_has_no_counterpart_is_refused_for_a_counted_namespace() -> None:
+    added = {"tokens_to_add": {"tokens": ["a"], "source_tokens": ["b"]}}
+    (problem,) = problems("esim", {"vocabulary": added})
+    assert problem.path == "vocabulary.tokens_to_add"
 
 
 def test_crf_is_constrained_where_the_scheme_is_stated() -> None:

@@ -164,6 +164,15 @@ def test_what_cannot_be_the_same_is_refused(changes: dict[str, Any], path: str) 
     assert path in refused(changes)
 
 
+def test_limits_of_other_namespaces_have_no_effect() -> None:
+    # `source_tokens` is in configs that were copied from those of translation.
+    limits = {"tokens": 3, "source_tokens": 3, "labels": 3}
+    translated = translation({"vocabulary.min_count": limits})
+    assert translated.raw["vocabulary"] == {"min_count": {"words": 3}}
+    for name in ("source_tokens", "labels"):
+        assert re.search(rf"vocabulary\.min_count\.{name} +dropped ", translated.summary)
+
+
 @pytest.mark.parametrize(
     ("loader", "rows"),
     [
