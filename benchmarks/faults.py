@@ -154,6 +154,14 @@ _NN = [
         ("multiply(p, row, rows, packed, 1, GROUP,", "multiply(p, row, rows, packed, GROUP, 1,"),
     ),
     *_faults(
+        "kernels/training_layer.c",
+        ("output[k] = clipped(output[k], l->hidden_limit);", ";"),
+        ("(first - l->sizes[t - 1])", "(first - rows)"),
+        ("of_output[k] + of_hidden[k];", "of_output[k];"),
+        ("fabsf(output[k]) >= l->hidden_limit ? 0.0f : sum", "0 ? 0.0f : sum"),
+        ("        memory = after;\n", ""),
+    ),
+    *_faults(
         "kernels/window_gradients.c",
         ("to[k] += factor * from[k];", "to[k] = factor * from[k];"),
         ("                            inputs + (row * steps +", "inputs + (row +"),

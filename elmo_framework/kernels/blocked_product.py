@@ -7,7 +7,7 @@ a weight. Here a matrix is packed once, in any layout, and nothing is compiled f
 
 from __future__ import annotations
 
-from ctypes import byref, c_int, c_long, c_void_p
+from ctypes import byref, c_int, c_long, c_void_p, cast
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -21,7 +21,9 @@ from elmo_framework.kernels.compiler import library, pointers
 TrainingPrecision: TypeAlias = Literal["float32", "bfloat16"]
 """Precision of the operands; sums and results are float32."""
 
-_NUMBERS: dict[TrainingPrecision, int] = {"float32": 0, "bfloat16": 1}
+NUMBERS: dict[TrainingPrecision, int] = {"float32": 0, "bfloat16": 1}
+"""Of the precisions in `packed.h`."""
+
 _GROUP = 64
 """The number of outputs in a block; `GROUP` in `packed.h`."""
 
@@ -86,7 +88,7 @@ class BlockedMatrix(NamedTuple):
         sizes = len(rows), self.num_inputs, self.num_outputs
         failed = c_int(0)
         functions.blocked_product(
-            _NUMBERS[self.precision],
+            NUMBERS[self.precision],
             *sizes,
             rows.data_ptr(),
             *rows.stride(),
@@ -107,16 +109,15 @@ def blocked(matrix: Tensor, precision: TrainingPrecision) -> BlockedMatrix | Non
         matrix: float32, on the CPU; the result does not change with it.
         precision: `bfloat16` rounds the matrix, and later the rows.
     """
-    if not is_fast(matrix, precision) or matrix.numel() < _SMALLEST:
-        return None
     functions = _library()
-    assert functions is not None
+    if functions is None or not is_blocked(matrix, precision):
+        return None
     matrix = _readable(matrix.detach())
     num_outputs, num_inputs = matrix.shape
     depth = num_inputs if precision == "float32" else -(-num_inputs // 2)
     blocks = matrix.new_empty(-(-num_outputs // _GROUP), depth, _GROUP)
     functions.pack_matrix(
-        _NUMBERS[precision],
+        NUMBERS[precision],
         num_outputs,
         num_inputs,
         matrix.data_ptr(),
@@ -130,6 +131,17 @@ def blocked(matrix: Tensor, precision: TrainingPrecision) -> BlockedMatrix | Non
 def is_fast(place: Tensor, precision: TrainingPrecision) -> bool:
     """Return whether products with tensors like this one are fastest here."""
     return uses_cpu_code(place) and place.dtype == torch.float32 and precision in _fast_precisions()
+
+
+def is_blocked(matrix: Tensor, precision: TrainingPrecision) -> bool:
+    """Return whether `blocked` packs a matrix."""
+    return is_fast(matrix, precision) and matrix.numel() >= max(1, _SMALLEST)
+
+
+def product_address() -> int | None:
+    """Return the address of the compiled product, for other compiled code; None without it."""
+    functions = _library()
+    return None if functions is None else cast(functions.blocked_product, c_void_p).value
 
 
 def blocked_product(
@@ -147,13 +159,13 @@ def _fast_precisions() -> tuple[TrainingPrecision, ...]:
     functions = _library()
     if functions is None:
         return ()
-    are_fast = (c_int * len(_NUMBERS))()
+    are_fast = (c_int * len(NUMBERS))()
     functions.describe(are_fast)
     # oneDNN uses the tiles of CPUs that have them.
     has_tiles = torch.cpu._is_amx_tile_supported()
     return tuple(
         precision
-        for precision, number in _NUMBERS.items()
+        for precision, number in NUMBERS.items()
         if are_fast[number] and not (has_tiles and precision == "bfloat16")
     )
 

@@ -30,6 +30,12 @@ def step_address() -> int | None:
     return None if functions is None else cast(functions.lstm_step, c_void_p).value
 
 
+def backward_address() -> int | None:
+    """Return the address of the compiled backward pass of a step, as `step_address` does."""
+    functions = _library()
+    return None if functions is None else cast(functions.lstm_step_backward, c_void_p).value
+
+
 def step(
     gates: Tensor, inputs: Tensor, before: Tensor, *, cell_clip: float | None, keep: bool
 ) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,7 @@ from elmo_framework.kernels.product import (
     prepared_for_update,
     weight_gradient,
 )
+from elmo_framework.kernels.training_layer import TrainingLayer
 
 # Bounds the memory of the gates, whatever the length of the rows.
 _WORDS_AT_ONCE = 512
@@ -112,10 +113,63 @@ def train_layer(
         As `read_layer`.
     """
     weights, clips = (recurrent_weight, projection_weight), (cell_clip, projection_clip)
-    outputs, hidden, memory = _Layer.apply(  # type: ignore[no-untyped-call]
-        gates, *weights, *start, tuple(sizes), clips, precision
+    layer = TrainingLayer(*weights, tuple(sizes), *clips, precision)
+    gates, start = gates.contiguous(), LstmState(*(state.contiguous() for state in start))
+    function = _CompiledLayer if layer.is_supported(gates, *start) else _Layer
+    outputs, hidden, memory = function.apply(  # type: ignore[no-untyped-call]
+        gates, *weights, *start, layer
     )
     return outputs, LstmState(hidden, memory)
+
+
+class _CompiledLayer(torch.autograd.Function):
+    """`_Layer` with all steps in one call."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        gates: Tensor,
+        recurrent_weight: Tensor,
+        projection_weight: Tensor | None,
+        hidden: Tensor,
+        memory: Tensor,
+        layer: TrainingLayer,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        start = LstmState(hidden, memory)
+        activations, memories, cell_outputs, outputs = layer.forward(gates, *start)
+        states = activations, memories, cell_outputs, outputs
+        # The weights are saved so that a change before the backward pass is an error.
+        ctx.save_for_backward(*start, *states, recurrent_weight, projection_weight)
+        ctx.set_materialize_grads(False)  # carried states end the gradient
+        ctx.layer = layer
+        by_step = [torch.split(values, list(layer.sizes)) for values in (outputs, memories)]
+        steps = [start, *map(LstmState, *by_step)]
+        rows = [*layer.sizes, 0]
+        end = _joined([LstmState(h[n:], c[n:]) for (h, c), n in zip(steps, rows, strict=True)])
+        return outputs, end.hidden, end.memory
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, of_outputs: Tensor | None, of_hidden: Tensor | None, of_memory: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        hidden, memory, *states, _, _ = ctx.saved_tensors
+        *_, cell_outputs, outputs = states
+        layer = ctx.layer
+        of_outputs = torch.zeros_like(outputs) if of_outputs is None else of_outputs.contiguous()
+        of_state = [
+            torch.zeros_like(state) if gradient is None else gradient.contiguous().clone()
+            for gradient, state in ((of_hidden, hidden), (of_memory, memory))
+        ]
+        of_sums, of_projected = layer.backward((hidden, memory), states, of_outputs, *of_state)
+        steps = [hidden, *torch.split(outputs, list(layer.sizes))]
+        before = [h[:rows] for h, rows in zip(steps, layer.sizes, strict=False)]
+        inputs = torch.cat(before) if before else outputs
+        of_weight = weight_gradient(of_sums, inputs, layer.precision)
+        of_projection = None
+        if layer.projection_weight is not None:
+            of_projection = weight_gradient(of_projected, cell_outputs, layer.precision)
+        return of_sums, of_weight, of_projection, *of_state, None
 
 
 class _Layer(torch.autograd.Function):
@@ -127,10 +181,10 @@ class _Layer(torch.autograd.Function):
         projection_weight: Tensor | None,
         hidden: Tensor,
         memory: Tensor,
-        sizes: tuple[int, ...],
-        clips: tuple[float | None, float | None],
-        precision: TrainingPrecision,
+        layer: TrainingLayer,
     ) -> tuple[Tensor, Tensor, Tensor]:
+        sizes, precision = layer.sizes, layer.precision
+        clips = cell_clip, projection_clip = layer.cell_clip, layer.projection_clip
         recurrent = prepared_for_update(recurrent_weight, precision)
         project = (
             None if projection_weight is None else prepared_for_update(projection_weight, precision)
@@ -139,7 +193,6 @@ class _Layer(torch.autograd.Function):
         ctx.set_materialize_grads(False)  # carried states end the gradient
         ctx.sizes, ctx.clips, ctx.precision = sizes, clips, precision
         ctx.start = LstmState(hidden, memory)
-        cell_clip, projection_clip = clips
         # For each step: h before, c before, activations, c after, the cell's output, h after.
         ctx.steps, ended = [], []
         for inputs in torch.split(gates, list(sizes)):
@@ -198,19 +251,19 @@ class _Layer(torch.autograd.Function):
                 of_sums=sums,
             )
             of_recurrent(sums, of_hidden[:rows])
-        of_weight = _of_weight(of_sums, ctx, 0)
-        of_projection = None if projection_weight is None else _of_weight(of_projected, ctx, 4)
-        return of_sums, of_weight, of_projection, of_hidden, of_memory, None, None, None
+        of_weight = _of_weight(recurrent_weight, of_sums, ctx, 0)
+        of_projection = None
+        if projection_weight is not None:
+            of_projection = _of_weight(projection_weight, of_projected, ctx, 4)
+        return of_sums, of_weight, of_projection, of_hidden, of_memory, None
 
 
-def _of_weight(of_outputs: Tensor, ctx: Any, index: int) -> Tensor:
+def _of_weight(weight: Tensor, of_outputs: Tensor, ctx: Any, index: int) -> Tensor:
     """Return the gradient of the weight of a product whose inputs were saved in each step."""
-    return weight_gradient(of_outputs, _column(ctx.steps, index, of_outputs), ctx.precision)
-
-
-def _column(steps: list[tuple[Tensor, ...]], index: int, like: Tensor) -> Tensor:
-    column = [tensors[index] for tensors in steps]
-    return torch.cat(column).to(like.dtype) if column else like
+    inputs = [tensors[index] for tensors in ctx.steps]
+    if not inputs:
+        return torch.zeros_like(weight)
+    return weight_gradient(of_outputs, torch.cat(inputs).to(of_outputs.dtype), ctx.precision)
 
 
 def _chunks(sizes: Sequence[int]) -> list[list[int]]:

@@ -200,11 +200,13 @@ class _LogSumExp(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight, exponentials, sums = ctx.saved_tensors
-        of_logits = exponentials * (gradient[:, None] / sums)
-        of_bias = of_logits.sum(dim=0)
-        of_inputs = training_product(of_logits, weight.T, precision=ctx.precision)
-        of_weight = weight_gradient(of_logits, inputs, ctx.precision)
-        return of_inputs, of_weight, of_bias, None, None
+        # The gradient of the logits is their exponentials times a factor for each position. Scaling
+        # the inputs instead saves a pass over the logits.
+        factors = gradient[:, None] / sums
+        of_inputs = training_product(exponentials, weight.T, precision=ctx.precision)
+        of_weight = weight_gradient(exponentials, inputs * factors, ctx.precision)
+        of_bias = factors.squeeze(1) @ exponentials
+        return of_inputs.mul_(factors), of_weight, of_bias, None, None
 
 
 def _ignore_hits(logits: Tensor, targets: Tensor, ids: Tensor) -> None:
