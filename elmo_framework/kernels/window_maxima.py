@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import c_long, c_void_p
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
-from elmo_framework.kernels.blocked_product import TrainingPrecision, is_fast
+from elmo_framework.kernels.blocked_product import TrainingPrecision, blocked, is_fast
 from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.operators import operator
 from elmo_framework.kernels.product import product, training_product
@@ -61,7 +60,10 @@ def window_maxima(
         return maxima
     num_windows = inputs.shape[1] - weight.shape[2] + 1
     pieces = torch.split(inputs, max(1, _WINDOWS_AT_ONCE // num_windows))
-    return torch.cat([_convolved(piece, weight).amax(dim=1) for piece in pieces])
+    # Chosen by the weight alone, so that the bits of a row do not depend on the number of rows.
+    packed = blocked(weight.flatten(1), _FLOAT32)
+    multiply = None if packed is None else packed.product
+    return torch.cat([_convolved(piece, weight, multiply).amax(dim=1) for piece in pieces])
 
 
 class _WindowMaxima(torch.autograd.Function):
@@ -70,7 +72,8 @@ class _WindowMaxima(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, precision: TrainingPrecision) -> Tensor:
         if uses_cpu_code(inputs):
-            outputs = _convolved(inputs, weight, partial(training_product, precision=precision))
+            packed = blocked(weight.flatten(1), precision)
+            outputs = _convolved(inputs, weight, None if packed is None else packed.product)
             maxima = outputs.amax(dim=1)
             # Several times faster than argmax; which of several equal maxima does not matter.
             numbers = torch.arange(outputs.shape[1], dtype=outputs.dtype)[:, None]
@@ -100,13 +103,16 @@ class _WindowMaxima(torch.autograd.Function):
 
 
 def _convolved(
-    inputs: Tensor, weight: Tensor, multiply: Callable[[Tensor, Tensor], Tensor] | None = None
+    inputs: Tensor, weight: Tensor, multiply: Callable[[Tensor], Tensor] | None = None
 ) -> Tensor:
     windows = _windows(inputs, weight.shape[2])
     rows = windows.flatten(0, 1)
-    # oneDNN compiles code for each number of rows, which takes longer than a few more rows.
-    padded = functional.pad(rows, (0, 0, 0, -len(rows) % _STEP_OF_WINDOWS))
-    outputs = (multiply or product)(padded, weight.flatten(1))[: len(rows)]
+    if multiply is None:
+        # oneDNN compiles code for each number of rows, which takes longer than a few more rows.
+        padded = functional.pad(rows, (0, 0, 0, -len(rows) % _STEP_OF_WINDOWS))
+        outputs = product(padded, weight.flatten(1))[: len(rows)]
+    else:
+        outputs = multiply(rows)
     return outputs.view(*windows.shape[:2], len(weight))
 
 
