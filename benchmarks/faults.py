@@ -340,7 +340,23 @@ _EMBEDDERS = [
     *_faults(
         "embedders/elmo.py",
         ("            self.source.module.eval()\n", "            pass\n"),
-        ("        carried.keep(output.state)", "        pass"),
+        ("            carried.keep(outputs[-1].state)", "            pass"),
+    ),
+    *_faults("model/classifier.py", ("indexers, num_groups=len(groups))", "indexers)")),
+    *_faults(
+        "tasks/question_answering/answer_head.py",
+        (
+            "question, passage = self._read(batch.question), self._read(batch.passage)",
+            "passage, question = self._read(batch.passage), self._read(batch.question)",
+        ),
+    ),
+    *_faults(
+        "tasks/srl/semantic_role_labeler.py",
+        ("text, rows = text.rows(rows), torch.arange(len(rows), device=rows.device)", "pass"),
+    ),
+    *_faults(
+        "tasks/coreference/span_ranker.py",
+        ("            text, packed = document_text(batch, packed)", "            pass"),
     ),
     *_faults(
         "embedders/embedding.py",
@@ -430,6 +446,15 @@ _COMPAT = [
         ("rule(here, left) if left else {}", "rule(here, left)"),
         ("            if name not in counted:\n", "            if False:\n"),
         ('            here.note("dropped", "it is empty")\n', "            pass\n"),
+    ),
+    *_faults(
+        "compat/allennlp/models.py",
+        ('            each["cache"] = "none"', "            pass"),
+        ('            "embedder_reads": "document",\n', ""),
+    ),
+    *_faults(
+        "compat/allennlp/exported_models.py",
+        ("if any(isinstance(each, ElmoTokenEmbedder)", "if not any(isinstance(each, nn.Module)"),
     ),
     *_faults(
         "compat/allennlp/tensors.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -33,6 +33,14 @@ class LayerOutput:
     layers: Float[Tensor, "layers batch tokens dim"]
     mask: Bool[Tensor, "batch tokens"]
     state: LayerState
+
+
+def joined(outputs: Sequence[LayerOutput]) -> LayerOutput:
+    """Return the rows of batches that are equally wide as one batch, with the last state."""
+    if len(outputs) == 1:
+        return outputs[0]
+    layers = torch.cat([output.layers for output in outputs], dim=1)
+    return LayerOutput(layers, torch.cat([output.mask for output in outputs]), outputs[-1].state)
 
 
 def without_boundaries(

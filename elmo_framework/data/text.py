@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -38,6 +38,8 @@ class TextBatch:
         places: of each sentence in its document; None where documents are unknown.
         read_ahead: frozen layers that were read before the model computes, by a key of their
             source.
+        num_groups: of rows, such as all premises, then all hypotheses; row i of each group
+            belongs to example i, so a state that is carried continues from group to group.
     """
 
     words: tuple[tuple[str, ...], ...]
@@ -45,6 +47,7 @@ class TextBatch:
     ids: Mapping[str, Tensor]
     places: tuple[DocumentPlace, ...] | None = None
     read_ahead: Mapping[str, Tensor] = field(default_factory=dict)
+    num_groups: int = 1
 
     @property
     def num_words(self) -> int:
@@ -56,6 +59,23 @@ class TextBatch:
         if self.mask.is_cpu:
             return self.mask
         return _mask([*map(len, self.words)], self.mask.shape[1])
+
+    @property
+    def groups(self) -> Sequence[TextBatch]:
+        """The groups, as padded as the whole batch."""
+        if self.num_groups == 1:
+            return (self,)
+        return [self.rows(each) for each in torch.arange(len(self.words)).chunk(self.num_groups)]
+
+    def rows(self, rows: Int[Tensor, " rows"]) -> TextBatch:
+        """Return some of the sentences, in another order or repeated, as one group."""
+        numbers, rows = rows.tolist(), rows.to(self.mask.device)
+        return TextBatch(
+            words=tuple(self.words[row] for row in numbers),
+            mask=self.mask[rows],
+            ids={key: ids[rows] for key, ids in self.ids.items()},
+            places=None if self.places is None else tuple(self.places[row] for row in numbers),
+        )
 
 
 class Indexer(ABC):
@@ -91,8 +111,9 @@ def collate_text(
     indexers: Iterable[Indexer] = (),
     *,
     places: Iterable[DocumentPlace] | None = None,
+    num_groups: int = 1,
 ) -> TextBatch:
-    """Batch sentences, padded to the longest, and to at least one word."""
+    """Batch sentences, padded to the longest, and to at least one word; see `TextBatch`."""
     lengths = [len(words) for words in sentences]
     num_tokens = max(1, *lengths) if lengths else 1
     return TextBatch(
@@ -100,6 +121,7 @@ def collate_text(
         mask=_mask(lengths, num_tokens),
         ids={indexer.key: _padded(indexer, sentences, num_tokens) for indexer in indexers},
         places=None if places is None else tuple(places),
+        num_groups=num_groups,
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import BiLmLocation, resolve_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
-from elmo_framework.bilm.layer_output import LayerOutput
+from elmo_framework.bilm.layer_output import LayerOutput, joined
 from elmo_framework.config.types import Default, Dim, DropoutRate, Lazy, ReferencedPath
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.layer_embedder import LayerEmbedder
@@ -42,7 +42,8 @@ class ElmoTokenEmbedder(LayerEmbedder):
         dropout: the share of a vector's numbers that is dropped in training.
         state: with `reset` every batch starts from zeros, and a sentence's vectors depend on
             nothing else. With `carry` row i of a batch continues row i of the batch before,
-            as bilm-tf and AllenNLP do; it is never saved with the weights. With `document` the
+            as bilm-tf and AllenNLP do, and the second text of an example continues the first; it
+            is never saved with the weights. With `document` the
             sentences of a document are read as running text: each direction continues from the
             sentence that it has read before, the backward one from the next. It is for a frozen
             biLM and for tasks whose examples have documents; a cache has whole documents.
@@ -99,16 +100,18 @@ class ElmoTokenEmbedder(LayerEmbedder):
 
     @property
     def carries_state(self) -> bool:
-        """Whether rows continue from batch to batch."""
         return self._carried is not None
 
     def layers(self, text: TextBatch) -> LayerOutput:
         carried = self._carried
         if carried is None:
             return super().layers(text)
-        output = self.source.layers(text, carried.rows(len(text.mask), text.mask.device))
-        carried.keep(output.state)
-        return output
+        outputs = []
+        for group in text.groups:
+            state = carried.rows(len(group.mask), group.mask.device)
+            outputs.append(self.source.layers(group, state))
+            carried.keep(outputs[-1].state)
+        return joined(outputs)
 
     def precompute_documents(self, documents: Documents, device: torch.device) -> None:
         if self._documents is not None:

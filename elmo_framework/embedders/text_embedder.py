@@ -53,6 +53,11 @@ class TextEmbedder(Part, Registrable):
         self.indexers: Sequence[Indexer] = list({item.key: item for item in indexers}.values())
         self.token_embedders = nn.ModuleDict({name: token_embedders[name] for name in names})
         self.output_dim = sum(embedder.output_dim for embedder in token_embedders.values())
+        self._carries_state = any(each.carries_state for each in token_embedders.values())
+
+    @property
+    def carries_state(self) -> bool:
+        return self._carries_state
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         return torch.cat([embedder(text) for embedder in self.token_embedders.values()], dim=2)

@@ -57,7 +57,8 @@ class TargetTask(HeadTask[ExampleT, LabeledBatch]):
         self, examples: Sequence[ExampleT], vocabularies: Vocabularies, indexers: Sequence[Indexer]
     ) -> LabeledBatch:
         sentences = [tuple(self.sentences(example)) for example in examples]
-        text = collate_text([*chain(*zip(*sentences, strict=True))], indexers)
+        groups = list(zip(*sentences, strict=True))
+        text = collate_text([*chain(*groups)], indexers, num_groups=len(groups))
         last = (words for *_, words in sentences)
         targets = zip(map(self.target, examples), last, strict=True)
         return LabeledBatch(text, self.target_tensor(targets, vocabularies), tuple(examples))

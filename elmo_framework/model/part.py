@@ -54,6 +54,11 @@ class Part(TensorPart):
         """Return a scalar to add to the training loss."""
         return None
 
+    @property
+    def carries_state(self) -> bool:
+        """Whether rows continue from batch to batch."""
+        return False
+
     def carried_state(self) -> dict[str, Tensor]:
         """Return the state carried from batch to batch, by name; empty before the first batch."""
         return {}

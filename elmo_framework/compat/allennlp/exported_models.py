@@ -118,7 +118,10 @@ def _coref(model: nn.Module) -> Rules:
         "use_speakers": (False, "it has no speakers"),
         "use_genre": (False, "it has no genres"),
     }
+    if any(isinstance(each, ElmoTokenEmbedder) for each in model.modules()):
+        exact["embedder_reads"] = ("document", "ELMo reads a document as one sentence")
     return {
+        "embedder_reads": dropped("words alone are the same in both"),
         "encoder": part("context_layer", exported_encoder, model, "encoder"),
         "mention_feedforward": part(
             "mention_feedforward", exported_feedforward, model, "mentions.feedforward"

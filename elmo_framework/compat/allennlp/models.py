@@ -158,6 +158,7 @@ MODELS: dict[str, Member] = {
         {"lexical_dropout": 0.2},
         implied={
             "encoder_reads": "document",
+            "embedder_reads": "document",
             "use_speakers": False,
             "use_genre": False,
             "max_training_sentences": None,
@@ -226,6 +227,9 @@ def model(here: Place, value: Any) -> Any:
     require_both_directions(here, value)
     if ours["type"] == "bcn":
         _add_elmo(here, value, ours)
+    if ours["type"] == "coref":
+        place = here.at("text_field_embedder").at("token_embedders")
+        _leave_out_cache(place, ours.get("embedder"))
     return ours
 
 
@@ -270,6 +274,16 @@ def _add_to_input(here: Place, translated: Any, embedder: Any) -> None:
         if "elmo" in embedders:
             here.problem("the text_field_embedder has an embedder elmo too")
         embedders["elmo"] = translated
+
+
+def _leave_out_cache(here: Place, embedder: Any) -> None:
+    """Add `cache: 'none'` to ELMo, as the texts of a cache are sentences, not documents."""
+    embedders = embedder.get("token_embedders") if isinstance(embedder, dict) else None
+    for name, each in embedders.items() if isinstance(embedders, dict) else ():
+        if isinstance(each, dict) and each.get("type") == "elmo_token_embedder":
+            text = "none, as ELMo reads whole documents, and a cache has sentences"
+            here.at(name).at("cache").note("added", text)
+            each["cache"] = "none"
 
 
 INITIALIZER_KEYS: dict[str, Member] = {

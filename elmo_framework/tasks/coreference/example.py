@@ -319,6 +319,25 @@ def _firsts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(lengths.cumsum() - lengths)
 
 
+def document_text(batch: CoreferenceBatch, packed: PackedWords) -> tuple[TextBatch, PackedWords]:
+    """Return the words of a batch with one row for each document, and their positions there."""
+    text, device = batch.text, batch.text.mask.device
+    sizes = torch.tensor(packed.sizes)
+    mask = torch.arange(max(1, *packed.sizes)) < sizes[:, None]
+    places = mask.flatten().nonzero().squeeze(1).to(device, non_blocking=True)
+    words: list[tuple[str, ...]] = [()] * len(packed.sizes)
+    for owner, sentence in zip(batch.documents.tolist(), text.words, strict=True):
+        words[owner] += sentence
+    ids = {}
+    for key, padded in text.ids.items():
+        joined = padded.new_zeros(mask.numel(), *padded.shape[2:])
+        joined = joined.index_copy(0, places, padded.flatten(0, 1)[packed.places])
+        ids[key] = joined.view(*mask.shape, *padded.shape[2:])
+    whole = tuple(DocumentPlace((each,), 0) for each in words)
+    mask = mask.to(device, non_blocking=True)
+    return TextBatch(tuple(words), mask, ids, whole), replace(packed, places=places)
+
+
 def gold_clusters(
     batch: CoreferenceBatch, mentions: NDArray[np.int64], max_width: int
 ) -> Int[Tensor, "words width"]:

@@ -14,7 +14,6 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_framework.config.types import Count, Dim, DropoutRate, Injected, Lazy, Width
-from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import (
     TextEmbedder,
@@ -33,7 +32,12 @@ from elmo_framework.tasks.coreference.antecedents import (
     resolved,
     with_dummy,
 )
-from elmo_framework.tasks.coreference.example import CoreferenceBatch, PackedWords, gold_clusters
+from elmo_framework.tasks.coreference.example import (
+    CoreferenceBatch,
+    PackedWords,
+    document_text,
+    gold_clusters,
+)
 from elmo_framework.tasks.coreference.mentions import Attended, MentionRanker, Spans, Words
 from elmo_framework.tasks.coreference.task import CoreferenceTask
 
@@ -77,6 +81,9 @@ class SpanRanker(Head[CoreferenceBatch]):
             the input.
         output_embedder: vectors appended to the output of the encoder: ELMo at the output.
         encoder_reads: the unit that the encoder reads as one sequence.
+        embedder_reads: the unit that the embedders read as one sentence. With `document`, as in
+            AllenNLP, ELMo sees `<S>` and `</S>` at the ends of a document alone; set its `cache` to
+            `none`, as what is cached are sentences. It needs `encoder_reads: 'document'`.
         feature_size: the dimension of the embeddings of the width of a span, and of the distance,
             the speakers and the genre of a pair.
         max_span_width: maximum number of words of a mention; longer ones are never predicted.
@@ -106,6 +113,7 @@ class SpanRanker(Head[CoreferenceBatch]):
         context_embedder: TokenEmbedder | None = None,
         output_embedder: TokenEmbedder | None = None,
         encoder_reads: Literal["sentence", "document"] = "sentence",
+        embedder_reads: Literal["sentence", "document"] = "sentence",
         feature_size: Dim = 20,
         max_span_width: Width = 10,
         spans_per_word: Annotated[float, Gt(0)] = 0.4,
@@ -119,8 +127,11 @@ class SpanRanker(Head[CoreferenceBatch]):
         crossing_spans: bool = False,
     ) -> None:
         super().__init__()
+        if embedder_reads == "document" and encoder_reads != "document":
+            raise ValueError("embedder_reads: 'document' needs encoder_reads: 'document'")
         self._max_training_sentences = max_training_sentences
         self._max_span_width, self._encoder_reads = max_span_width, encoder_reads
+        self._embedder_reads = embedder_reads
         self.embedder, self.context_embedder = embedder, context_embedder
         self.encoder = encoder.build(input_dim=joined_dim(embedder.output_dim, context_embedder))
         self.output_embedder = output_embedder
@@ -151,7 +162,7 @@ class SpanRanker(Head[CoreferenceBatch]):
             batch = batch.window(self._max_training_sentences)
         packed = PackedWords.of(batch)
         rankings, all_spans = [], []
-        for number, words in enumerate(self._words(batch.text, packed)):
+        for number, words in enumerate(self._words(batch, packed)):
             spans = self.mentions(words)
             speakers = packed.speakers[number].index_select(0, spans.starts)
             scores = self.antecedents(spans, speakers, batch.genres[number])
@@ -170,7 +181,10 @@ class SpanRanker(Head[CoreferenceBatch]):
             for ranking in output.rankings
         ]
 
-    def _words(self, text: TextBatch, packed: PackedWords) -> list[Words]:
+    def _words(self, batch: CoreferenceBatch, packed: PackedWords) -> list[Words]:
+        text = batch.text
+        if self._embedder_reads == "document":
+            text, packed = document_text(batch, packed)
         embedded = self.lexical_dropout(self.embedder(text))
         read = concatenate(embedded, self.context_embedder, text)
         if self._encoder_reads == "sentence":

@@ -101,6 +101,8 @@ class AnswerHead(Head[QuestionBatch]):
         super().__init__()
         self.embedder, self.output_embedder = embedder, output_embedder
         self._max_span_length = max_span_length
+        both = embedder, output_embedder
+        self._carries_state = any(each is not None and each.carries_state for each in both)
         self.no_answer = None
 
     @abstractmethod
@@ -120,8 +122,7 @@ class AnswerHead(Head[QuestionBatch]):
         """Score the words of passages by what was encoded."""
 
     def forward(self, batch: QuestionBatch) -> AnswerOutput:
-        # Each text passes both embedders before the next one, as ELMo caches only one batch.
-        passage, question = self._read(batch.passage), self._read(batch.question)
+        passage, question = self._encoded(batch)
         mask = batch.passage.mask
         pointers = Pointers(*self.point(passage, question, mask, batch.question.mask))
         start, end = (logits.masked_fill(~mask, float("-inf")) for logits in pointers[:2])
@@ -216,6 +217,15 @@ class AnswerHead(Head[QuestionBatch]):
         if answer.no_answer_probability is None:
             return replace(answer, no_answer_probability=0.0, best_span=answer.text)
         return answer
+
+    def _encoded(self, batch: QuestionBatch) -> tuple[Tensor, Tensor]:
+        # Each text passes both embedders before the next one, as ELMo caches only one batch.
+        if self._carries_state:
+            # The passage continues the question, as in AllenNLP.
+            question, passage = self._read(batch.question), self._read(batch.passage)
+        else:
+            passage, question = self._read(batch.passage), self._read(batch.question)
+        return passage, question
 
     def _read(self, text: TextBatch) -> Tensor:
         encoded = self.encode(self.embedder(text), text.mask)

@@ -74,6 +74,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         self.predicate_embedding = nn.Embedding(2, binary_feature_dim)
         self.encoder = encoder.build(input_dim=embedder.output_dim + binary_feature_dim)
         self.output_embedder = output_embedder
+        both = embedder, output_embedder
+        self._carries_state = any(each is not None and each.carries_state for each in both)
         self.dropout = nn.Dropout(embedding_dropout)
         output_dim = joined_dim(self.encoder.output_dim, output_embedder)
         self.projection = nn.Linear(output_dim, len(self.labels))
@@ -83,14 +85,18 @@ class SemanticRoleLabeler(Head[SrlBatch]):
             self.register_buffer(name, added, persistent=False)
 
     def forward(self, batch: SrlBatch) -> LogitsOutput:
-        words = self.dropout(self.embedder(batch.text)).index_select(0, batch.sentence_ids)
+        text, rows = batch.text, batch.sentence_ids
+        if self._carries_state:
+            # A sentence is read again for each predicate, from another state, as in AllenNLP.
+            text, rows = text.rows(rows), torch.arange(len(rows), device=rows.device)
+        words = self.dropout(self.embedder(text)).index_select(0, rows)
         marked = batch.is_predicate
         if self._predicate_words == "tagged":
             marked = tagged_predicates(batch)
         marks = self.predicate_embedding(marked)
         encoded = self.encoder(torch.cat([words, marks], dim=2), batch.mask)
         if self.output_embedder is not None:
-            vectors = self.output_embedder(batch.text).index_select(0, batch.sentence_ids)
+            vectors = self.output_embedder(text).index_select(0, rows)
             encoded = torch.cat([encoded, vectors], dim=2)
         logits = self.projection(encoded)
         if batch.tags is None:

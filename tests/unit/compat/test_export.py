@@ -14,13 +14,19 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
-from elmo_framework import load
+from elmo_framework import components, load
 from elmo_framework.commands.main import main
 from elmo_framework.compat.allennlp.archive import AllenNlpArchive, import_archive
 from elmo_framework.compat.allennlp.export import export_allennlp
+from elmo_framework.compat.allennlp.exported_models import EXPORTED_MODELS
+from elmo_framework.compat.allennlp.rules import Context, Place
+from elmo_framework.config.parse import parse
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import ConfigError, RunError
 from tests.conftest import ROOT
+from tests.numpy_bilm import NumpyBiLm
 from tests.unit.compat.test_archive import ARCHIVES, DATA, FILES, outputs
 
 MINI = ROOT / "elmo_framework/bilm/mini"
@@ -219,9 +225,21 @@ def test_what_allennlp_cannot_do_is_refused(
     kind: str, key: str, value: Any, tmp_path: Path
 ) -> None:
     import_archive(ARCHIVES / f"{kind}.tar.gz", tmp_path / "run")
-    _changed(tmp_path / "run", lambda config: config["model"].update({key: value}))
+    changes = {"embedder_reads": "sentence", key: value} if kind == "coref" else {key: value}
+    _changed(tmp_path / "run", lambda config: config["model"].update(changes))
     with pytest.raises((ConfigError, RunError), match=f"model.{key}|weights|transitions"):
         export_allennlp(tmp_path / "run", tmp_path / "model.tar.gz")
+
+
+def test_elmo_of_coreference_must_read_documents(tmp_path: Path) -> None:
+    components.load()
+    elmo = {"type": "elmo_token_embedder", "bilm": str(NumpyBiLm.random().save(tmp_path / "bilm"))}
+    embedder = parse(TokenEmbedder, elmo, source="a.jsonnet").build()
+    for parts, number in (([embedder], 1), ([], 0)):
+        context = Context({})
+        rules = EXPORTED_MODELS["coref"](nn.ModuleList(parts))
+        rules["embedder_reads"](Place(context), "sentence")
+        assert len(context.problems) == number
 
 
 def test_the_command_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -178,9 +178,23 @@ def test_embedders_are_in_alphabetical_order() -> None:
 def test_coreference_has_neither_speakers_nor_genre() -> None:
     model = ours("coref")["model"]
     assert (model["use_speakers"], model["use_genre"]) == (False, False)
-    assert model["encoder_reads"] == "document"
+    assert (model["encoder_reads"], model["embedder_reads"]) == ("document", "document")
     assert (model["attention_reads"], model["crossing_spans"]) == ("embedder", True)
     assert model["dropout"] == 0
+
+
+def test_elmo_of_coreference_has_no_cache() -> None:
+    path = "model.text_field_embedder.token_embedders.elmo"
+    changes = {
+        path: ELMO,
+        "dataset_reader.token_indexers.elmo": {"type": "elmo_characters"},
+        "model.context_layer.input_size": 10 + 256,
+        "model.mention_feedforward.input_dim": 33 + 256,
+        "model.antecedent_feedforward.input_dim": 3 * (33 + 256) + 7,
+    }
+    translated = translation("coref", changes)
+    assert translated.raw["model"]["embedder"]["token_embedders"]["elmo"]["cache"] == "none"
+    assert f"{path}.cache" in translated.summary
 
 
 def test_stated_widths_are_checked_under_their_path() -> None:

@@ -11,12 +11,15 @@ from torch import Tensor, nn
 from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.errors import BuildError
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.coreference.example import CoreferenceBatch, Document, merged
 from elmo_framework.tasks.coreference.mentions import Spans, Words
 from elmo_framework.tasks.coreference.reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.span_ranker import SpanRanker
 from elmo_framework.tasks.coreference.task import CoreferenceTask
+from tests.numpy_bilm import NumpyBiLm
+from tests.unit.tasks.carried import carrying_elmo, check_order_of_reading
 from tests.unit.tasks.learning import fit
 
 components.load()
@@ -452,3 +455,34 @@ def test_data_without_genres_can_be_learned():
     model = parse(Model, CONFIG, source="a.jsonnet").build(vocabularies=counts)
 
     assert model.antecedents.genre_embedding.num_embeddings == 2
+
+
+def test_embedders_can_read_the_whole_document(tmp_path: Path):
+    bilm, options = NumpyBiLm.random(), {"encoder_reads": "document", "embedder_reads": "document"}
+    model = ranker(embedder=carrying_elmo(bilm, tmp_path), **options)
+    batches = [batch_of(model, EXAMPLES[:2]), batch_of(model, EXAMPLES[2:])]
+    rows = [[EXAMPLES[0].words, EXAMPLES[2].words], [EXAMPLES[1].words]]
+    check_order_of_reading(model, batches, rows, bilm)
+
+
+def test_words_have_the_same_vectors_in_documents():
+    options = {"encoder_reads": "document", "context_embedder": WORDS, "output_embedder": WORDS}
+    characters = {
+        "type": "character_encoding",
+        "embedding": {"embedding_dim": 3},
+        "encoder": {"type": "cnn", "num_filters": 4, "ngram_filter_sizes": [2]},
+    }
+    options["embedder"] = {"token_embedders": {"characters": characters, "tokens": WORDS}}
+    by_sentence, whole = ranker(**options), ranker(**options, embedder_reads="document")
+    batch = batch_of(whole)
+    for first, second in zip(
+        by_sentence.eval()(batch).rankings, whole.eval()(batch).rankings, strict=True
+    ):
+        assert torch.equal(first.spans, second.spans)
+        torch.testing.assert_close(first.choices, second.choices)
+    whole.train()(batch.window(2)).loss.backward()
+
+
+def test_embedders_of_documents_need_an_encoder_of_documents():
+    with pytest.raises(BuildError, match="embedder_reads: 'document' needs encoder_reads"):
+        ranker(embedder_reads="document")

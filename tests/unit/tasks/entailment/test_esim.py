@@ -12,6 +12,8 @@ from elmo_framework.errors import BuildError, DataError
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.entailment.reader import SnliReader
 from elmo_framework.tasks.entailment.task import EntailmentTask, SentencePair
+from tests.numpy_bilm import NumpyBiLm
+from tests.unit.tasks.carried import carrying_elmo, check_order_of_reading
 from tests.unit.tasks.classifiers import (
     batch_of,
     check_a_batch_equals_its_rows,
@@ -169,3 +171,14 @@ def test_batch_title_is_its_first_pair():
         "'Two boys kick a ball in the park. / Children play outside.' and 8 more"
     )
     assert batch.num_tokens == sum(len(held.premise) + len(held.hypothesis) for held in EXAMPLES)
+
+
+def test_a_carried_state_continues_from_premise_to_hypothesis(tmp_path: Path) -> None:
+    bilm, pairs = NumpyBiLm.random(), EXAMPLES[:4]
+    model = esim(embedder=carrying_elmo(bilm, tmp_path))
+    batches = [batch_of(model, COUNTS, each) for each in (pairs[:2], pairs[2:])]
+    rows = [
+        [text for pair in pairs[row::2] for text in (pair.premise, pair.hypothesis)]
+        for row in (0, 1)
+    ]
+    check_order_of_reading(model, batches, rows, bilm)

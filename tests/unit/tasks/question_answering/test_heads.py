@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +20,8 @@ from elmo_framework.tasks.question_answering.answer_head import AnswerHead
 from elmo_framework.tasks.question_answering.example import (
     QuestionBatch,
 )
+from tests.numpy_bilm import NumpyBiLm
+from tests.unit.tasks.carried import carrying_elmo, check_order_of_reading
 from tests.unit.tasks.learning import fit
 from tests.unit.tasks.question_answering.toy import CONFIGS, EXAMPLES, WORDS, batch_of, head
 
@@ -335,3 +338,14 @@ def test_model_can_be_built_without_memory_for_weights(kind):
         model = head(kind)
 
     assert all(parameter.is_meta for parameter in model.parameters())
+
+
+def test_a_carried_state_continues_from_question_to_passage(kind: str, tmp_path: Path) -> None:
+    bilm, examples = NumpyBiLm.random(), EXAMPLES[:4]
+    model = head(kind, embedder=carrying_elmo(bilm, tmp_path))
+    batches = [batch_of(model, each) for each in (examples[:2], examples[2:])]
+    rows = [
+        [text.words for each in examples[row::2] for text in (each.question, each.passage)]
+        for row in (0, 1)
+    ]
+    check_order_of_reading(model, batches, rows, bilm)

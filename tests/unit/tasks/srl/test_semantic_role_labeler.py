@@ -23,6 +23,8 @@ from elmo_framework.tasks.srl.example import (
 from elmo_framework.tasks.srl.reader import SrlReader
 from elmo_framework.tasks.srl.semantic_role_labeler import SemanticRoleLabeler
 from elmo_framework.tasks.srl.task import SrlTask
+from tests.numpy_bilm import NumpyBiLm
+from tests.unit.tasks.carried import carrying_elmo, check_order_of_reading
 from tests.unit.tasks.learning import fit
 
 FILE = Path(__file__).parents[3] / "fixtures/srl/sentences.gold_conll"
@@ -256,3 +258,13 @@ def _is_allowed(tags: list[str]) -> bool:
 def test_training_data_without_tags_is_refused():
     with pytest.raises(BuildError, match="the training data has no labels"):
         labeler(Vocabularies({}))
+
+
+def test_a_carried_state_continues_from_predicate_to_predicate(tmp_path: Path) -> None:
+    bilm = NumpyBiLm.random()
+    model = labeler(embedder=carrying_elmo(bilm, tmp_path))
+    examples = EXAMPLES[:4]
+    assert len({example.words for example in examples}) < len(examples)
+    batches = [batch_of(model, each) for each in (examples[:2], examples[2:])]
+    rows = [[example.words for example in examples[row::2]] for row in (0, 1)]
+    check_order_of_reading(model, batches, rows, bilm)
