@@ -81,23 +81,28 @@ class DecomposableAttention(Classifier):
         return self.premise_encoder, self.hypothesis_encoder or self.premise_encoder
 
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch outputs"]:
-        # The batch has all premises first, then all hypotheses.
-        embedded, mask = self.embedder(batch.text), batch.text.mask
-        pairs = zip(self._encoders(), embedded.chunk(2), mask.chunk(2), strict=True)
-        words = torch.cat(
-            [inputs if encoder is None else encoder(inputs, own) for encoder, inputs, own in pairs]
+        # The batch has all premises first, then all hypotheses. Each is as long as its longest.
+        texts, half = batch.text.words, len(batch.examples)
+        sizes = [max(1, *map(len, rows)) for rows in (texts[:half], texts[half:])]
+        halves = zip(self.embedder(batch.text).chunk(2), batch.text.mask.chunk(2), strict=True)
+        cropped = [
+            (vectors[:, :size], own[:, :size])
+            for (vectors, own), size in zip(halves, sizes, strict=True)
+        ]
+        masks = of_premise, of_hypothesis = [own for _, own in cropped]
+        premise, hypothesis = (
+            vectors if encoder is None else encoder(vectors, own)
+            for encoder, (vectors, own) in zip(self._encoders(), cropped, strict=True)
         )
-        premise, hypothesis = words.chunk(2)
-        of_premise, of_hypothesis = mask.chunk(2)
-        first, second = self.attend_feedforward(words).chunk(2)
-        scores = self.matrix_attention(first, second)  # batch premise hypothesis
-        aligned = torch.cat(
-            [
-                masked_softmax(scores, of_hypothesis[:, None]) @ hypothesis,
-                masked_softmax(scores.transpose(1, 2), of_premise[:, None]) @ premise,
-            ]
+        scores = self.matrix_attention(  # batch premise hypothesis
+            self.attend_feedforward(premise), self.attend_feedforward(hypothesis)
         )
-        compared = self.compare_feedforward(torch.cat([words, aligned], dim=2))
-        summed = torch.cat(masked_sum(compared, mask).chunk(2), dim=1)
+        for_premise = masked_softmax(scores, of_hypothesis[:, None]) @ hypothesis
+        for_hypothesis = masked_softmax(scores.transpose(1, 2), of_premise[:, None]) @ premise
+        compared = [
+            self.compare_feedforward(torch.cat(pair, dim=2))
+            for pair in ((premise, for_premise), (hypothesis, for_hypothesis))
+        ]
+        summed = torch.cat([masked_sum(*pair) for pair in zip(compared, masks, strict=True)], dim=1)
         logits: Tensor = self.output_logit(self.aggregate_feedforward(summed))
         return logits
