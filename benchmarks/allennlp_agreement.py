@@ -9,14 +9,13 @@ weights, and a tagger with ELMo that is trained first. Needs the environment of 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from argparse import ArgumentParser
 from math import isclose
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from allennlp_environment import add_scripts_argument, run_allennlp
 from measuring import say
 
 from elmo_framework import load
@@ -53,7 +52,7 @@ _TOLERANCE = 1e-4
 def main() -> int:
     """Print a table of all models; return 1 if scores differ."""
     parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("scripts", type=Path, help="folder of allennlp_compat.py")
+    add_scripts_argument(parser)
     scripts = parser.parse_args().scripts
     load_plugins(["plugins.allennlp_heads"], asked_by="the benchmark")
     with TemporaryDirectory() as root:
@@ -67,7 +66,7 @@ def main() -> int:
             archive = export_allennlp(run, Path(root) / f"{kind}.tar.gz")
             files[kind] = (archive, _data(kind, Path(root)))
             ours[kind] = load(run, device="cpu").evaluate(files[kind][1])
-        theirs = _scores_of_allennlp(files, scripts.resolve())
+        theirs = _scores_of_allennlp(files, scripts)
     rows, are_equal = [], True
     for kind, scores in ours.items():
         other = theirs[str(files[kind][0])]
@@ -132,17 +131,12 @@ def _trained(root: Path) -> Path:
 def _scores_of_allennlp(
     files: dict[str, tuple[Path, Path]], scripts: Path
 ) -> dict[str, dict[str, float]]:
-    python = Path(os.environ["PEERS"]) / "an/bin/python"
     arguments = [
         f"{archive}={file}={_BATCH_SIZE if kind == _ELMO else 1}"
         for kind, (archive, file) in files.items()
     ]
-    command = [str(python), "-W", "ignore", "benchmarks/allennlp_scores.py", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(scripts)}
-    printed = subprocess.run(
-        command, cwd=_ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True
-    )
-    scores: dict[str, dict[str, float]] = json.loads(printed.stdout.splitlines()[-1])
+    printed = run_allennlp("allennlp_scores.py", arguments, scripts)
+    scores: dict[str, dict[str, float]] = json.loads(printed.splitlines()[-1])
     return scores
 
 

@@ -9,24 +9,16 @@ weights are random, the data those of `tests/fixtures/first_version`.
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from argparse import ArgumentParser
-from copy import deepcopy
-from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from allennlp_peer import DATA, built, import_allennlp, outputs_alone, rounded, write_archive
 from measuring import say
 
-_DATA = Path(__file__).parents[1] / "tests/fixtures/first_version/data"
 _WORDS, _HIDDEN, _SEED, _SCALE = 12, 10, 1, 0.4
-_NUM_COLUMNS_BEFORE_PARSE = 5
-_MODULES = (
-    *("classification", "coref", "pair_classification", "rc", "structured_prediction", "tagging"),
-)
 
 _SENTENCE_ENCODER = {"type": "lstm", "hidden_size": _HIDDEN, "bidirectional": True}
 
@@ -250,7 +242,6 @@ _OUTPUTS = (
     *("logits", "label_logits", "span_start_logits", "span_end_logits", "class_probabilities"),
     *("tags", "label", "best_span_str", "trees", "top_spans", "scores", "clusters"),
 )
-WITH_PARSES = {"srl", "coref"}
 _NOT_RECORDED = {"srl": {"logits"}, "bcn": {"class_probabilities"}}
 
 
@@ -267,27 +258,8 @@ def main() -> int:
     return 0
 
 
-def import_allennlp() -> None:
-    """Import AllenNLP and its models."""
-    import_module("allennlp_compat")
-    # Gone from transformers, and AllenNLP makes a subclass of it that nothing here uses.
-    type(import_module("transformers")).AdamW = torch.optim.AdamW  # type: ignore[attr-defined]
-    for name in _MODULES:
-        import_module(f"allennlp_models.{name}")
-    import_module("nltk").data.path.append(str(_DATA.parents[1]))  # it reads no other folders
-    # The words of the data are the same without a model of spaCy.
-    blank = import_module("spacy").blank
-    tokenizer = import_module("allennlp.data.tokenizers.spacy_tokenizer")
-    tokenizer.get_spacy_model = lambda *_, **__: blank("en")
-
-
 def _made(name: str, archive: Path) -> list[dict[str, Any]]:
     """Write the archive of a model; return its outputs for each example."""
-    from allennlp.common import Params
-    from allennlp.data import DatasetReader, Vocabulary
-    from allennlp.models import Model
-    from allennlp.models.archival import archive_model
-
     file, reader, options = _MODELS[name]
     config = {
         "dataset_reader": {"token_indexers": _INDEXERS, **reader},
@@ -300,27 +272,10 @@ def _made(name: str, archive: Path) -> list[dict[str, Any]]:
         "data_loader": {"batch_size": 4, "shuffle": True},
         "trainer": {"optimizer": "adam", "num_epochs": 1},
     }
-    with TemporaryDirectory() as root:
-        data = parsed(Path(root), name, file) if name in WITH_PARSES else (_DATA / file).resolve()
-        made_reader = DatasetReader.from_params(Params(deepcopy(config["dataset_reader"])))
-        examples = list(made_reader.read(str(data)))
-        vocabulary = Vocabulary.from_instances(examples)
-        for example in examples:
-            example.index_fields(vocabulary)
-        model = Model.from_params(Params(deepcopy(config["model"])), vocab=vocabulary).eval()
-        _randomize(model)
-        run = Path(root) / "run"
-        run.mkdir()
-        (run / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-        vocabulary.save_to_files(str(run / "vocabulary"))
-        torch.save(model.state_dict(), run / "best.th")
-        archive_model(str(run))
-        shutil.copy(run / "model.tar.gz", archive)
-        scores = recorded_scores(model) if name == "coref" else None
-        # One at a time, so that no padding is among the outputs.
-        outputs = [model.forward_on_instances([example])[0] for example in examples]
-        for output, rows in zip(outputs, scores or (), strict=False):
-            output["scores"] = rows
+    model, examples = built(config, (DATA / file).resolve())
+    _randomize(model)
+    write_archive(model, config, archive)
+    outputs = outputs_alone(model, examples)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     say(f"{name}: {len(outputs)} examples, {parameters:,} parameters")
     recorded = [key for key in _OUTPUTS if key not in _NOT_RECORDED.get(name, set())]
@@ -335,58 +290,6 @@ def _randomize(model: Any) -> None:
                 parameter.copy_(torch.randn_like(parameter) * _SCALE)
         if hasattr(model, "_antecedent_scorer"):  # so that some spans have no antecedent
             model._antecedent_scorer._module.bias -= 2
-
-
-def recorded_scores(model: Any) -> list[list[list[float]]]:
-    """Return a list to which a coreference model adds its scores.
-
-    They are for each span those of no antecedent and of the spans before it, the nearest first.
-    """
-    recorded: list[list[list[float]]] = []
-    compute = model._compute_coreference_scores
-
-    def computed(*arguments: Any) -> Any:
-        scores = compute(*arguments)
-        rows = scores[0].tolist()
-        recorded.append([rounded(row[: 1 + number]) for number, row in enumerate(rows)])
-        return scores
-
-    model._compute_coreference_scores = computed
-    return recorded
-
-
-def parsed(root: Path, name: str, file: str) -> Path:
-    """Return columns of CoNLL-2012 with parses, which AllenNLP's readers need.
-
-    The reader of propositions takes a folder.
-    """
-    folder = root / "parsed"
-    folder.mkdir()
-    blocks = (_DATA / file).read_text(encoding="utf-8").split("\n\n")
-    text = "\n\n".join("\n".join(_with_parse(block.splitlines())) for block in blocks)
-    columns = folder / Path(file).name
-    columns.write_text(text, encoding="utf-8")
-    return folder if name == "srl" else columns
-
-
-def _with_parse(lines: list[str]) -> list[str]:
-    rows = [line.split() for line in lines if not line.startswith("#")]
-    for number, row in enumerate(rows):
-        opening, closing = "(S" * (number == 0), ")" * (number == len(rows) - 1)
-        row[_NUM_COLUMNS_BEFORE_PARSE] = f"{opening}*{closing}"
-    left = iter(rows)
-    return [line if line.startswith("#") else " ".join(next(left)) for line in lines]
-
-
-def rounded(value: Any) -> Any:
-    """Return a value as JSON has it, with six decimal places; a tree as one line."""
-    if type(value).__name__ == "Tree":
-        return " ".join(str(value).split())
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list):
-        return [rounded(each) for each in value]
-    return round(value, 6) if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

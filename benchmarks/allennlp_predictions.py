@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from allennlp_archives import import_allennlp, rounded
+from allennlp_peer import import_allennlp, rounded
 from measuring import say
 
 _VERBS = ("came", "fed", "hunt", "left", "like", "said", "sleep")

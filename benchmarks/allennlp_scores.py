@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from allennlp_archives import import_allennlp, parsed
+from allennlp_peer import import_allennlp, parsed
 from measuring import say
 
 _SUFFIXES = (".conll", ".gold_conll")
@@ -43,7 +43,7 @@ def _scores(archive: str, file: Path, batch_size: int) -> dict[str, float]:
         kind = loaded.config["model"]["type"]
         data = file
         if file.suffix in _SUFFIXES:
-            data = parsed(Path(root), kind, str(file))
+            data = parsed(Path(root), kind, file)
         examples = list(loaded.validation_dataset_reader.read(str(data)))
     loader = SimpleDataLoader(examples, batch_size)
     loader.index_with(loaded.model.vocab)

@@ -460,6 +460,7 @@ _COMPAT = [
         "compat/allennlp/tensors.py",
         ("for each in (a, c, b))", "for each in (a, b, c))"),
         ("return torch.cat([first, second, third, fourth])", "return every"),
+        ('sorted(dims, key="elmo".__eq__)', "sorted(dims)"),
     ),
     *_faults(
         "compat/allennlp/exported_tensors.py",
@@ -486,6 +487,7 @@ _COMPAT = [
         "compat/allennlp/export.py",
         ("(crf.inner_constraint == 0).float()", "1"),
         ("(crf.start_constraint == 0).float()", "1"),
+        ("weights[INPUT_WEIGHT][:, input_columns(model).argsort()]", "weights[INPUT_WEIGHT]"),
     ),
     *_faults(
         "compat/allennlp/exported_models.py",
@@ -507,10 +509,21 @@ _COMPAT = [
         "compat/allennlp/layers.py",
         ('"use_input_biases": only(False)', '"use_input_biases": kept'),
         ('        {"combination": "x,y"},\n', ""),
+        ('    "boe": _BAG,\n', ""),
     ),
     *_faults(
         "compat/allennlp/parameter_names.py",
         ('yield from _attention_names(model, "matrix_attention")', "pass"),
+        (
+            'yield f"_elmo.{theirs}", ours\n    yield from _projected(values)',
+            'yield f"_elmo.{theirs}", ours',
+        ),
+        (
+            '("_matrix_attention", "_matrix_attention._similarity_function")',
+            '("_matrix_attention",)',
+        ),
+        ('(f"{of_theirs}_{layer}", f"{of_theirs}_{layer}.cell")', '(f"{of_theirs}_{layer}.cell",)'),
+        ('"_mention_pruner._scorer.1._module"', '"_mention_pruner._scorer.2._module"'),
     ),
     *_faults(
         "compat/allennlp/readers.py",
@@ -518,7 +531,11 @@ _COMPAT = [
         ('return {"type": "add_tokens", "tokenizer": inner, **added}', "return inner"),
         ('    "num_workers": _SPEED,\n', ""),
     ),
-    *_faults("compat/allennlp/embedders.py", ("amazonaws\\.com/.*/", "amazonaws\\.com/models/.*/")),
+    *_faults(
+        "compat/allennlp/embedders.py",
+        ("amazonaws\\.com/.*/", "amazonaws\\.com/models/.*/"),
+        ('ours["cache_dtype"] = "float32"', "pass"),
+    ),
     *_faults(
         "compat/allennlp/training.py", ('return {"device": "auto"}', 'return {"device": "cuda"}')
     ),

@@ -25,7 +25,11 @@ from elmo_framework.compat.allennlp.embedders import published_name
 from elmo_framework.compat.allennlp.namespaces import namespaces
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.recognize import CONFIG_NAME, DAMAGED, WEIGHTS_NAME
-from elmo_framework.compat.allennlp.tensors import UnknownWeightsError, translated_weights
+from elmo_framework.compat.allennlp.tensors import (
+    UnknownWeightsError,
+    translated_weights,
+    with_input_columns,
+)
 from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.load import Config, Translation
 from elmo_framework.config.parse import parse
@@ -303,6 +307,8 @@ def _weights(archive: AllenNlpArchive, config: Config, model: Model[Any]) -> dic
     pairs = names(config.raw["model"], has_input_elmo=has_input_elmo)
     try:
         tables = fitted_tables(archive.config, archive.vocabulary, archive.weights)
+        if has_input_elmo:
+            tables = with_input_columns(tables, model)
         weights = translated_weights(pairs, tables, dict(model.named_parameters()))
     except UnknownWeightsError as error:
         raise DataError(str(error), path=archive.path) from error

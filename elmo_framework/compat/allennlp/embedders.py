@@ -220,6 +220,9 @@ def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
     mix = {key[4:]: ours.pop(key) for key in [*ours] if key.startswith("mix.")}
     if mix:
         ours["mix"] = {"type": "scalar_mix", **mix}
+    if ours.get("requires_grad") is not True:
+        here.at("cache_dtype").note("added", "float32; AllenNLP does not round its layers")
+        ours["cache_dtype"] = "float32"
     files = [values.get(key) for key in ("options_file", "weight_file")]
     here.note(
         "differs",

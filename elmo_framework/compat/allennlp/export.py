@@ -19,6 +19,7 @@ from elmo_framework.compat.allennlp.exported_tensors import exported_weights
 from elmo_framework.compat.allennlp.load import load
 from elmo_framework.compat.allennlp.parameter_names import names
 from elmo_framework.compat.allennlp.rules import Context, Place
+from elmo_framework.compat.allennlp.tensors import INPUT_WEIGHT, input_columns
 from elmo_framework.config.resolve import filled
 from elmo_framework.errors import ConfigError, RunError
 from elmo_framework.experiment.load_run import read_experiment
@@ -99,6 +100,8 @@ def _weights(
     pairs = names(ours, has_input_elmo=has_input_elmo)
     own = {**dict(model.named_parameters()), **embedded.tables}
     weights = exported_weights(pairs, {name: each.detach() for name, each in own.items()})
+    if has_input_elmo:
+        weights[INPUT_WEIGHT] = weights[INPUT_WEIGHT][:, input_columns(model).argsort()]
     crf = getattr(model, "crf", None)
     if isinstance(crf, ConditionalRandomField):
         weights["crf._constraint_mask"] = _constraint_mask(crf)

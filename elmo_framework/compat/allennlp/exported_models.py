@@ -257,8 +257,9 @@ def _bcn_elmo(
     for name, each in inner.items():
         own = model.get_submodule(f"embedder.token_embedders.{name}")
         if isinstance(own, ElmoTokenEmbedder):
-            if name != "elmo" or [*inner][-1] != name or len(inner) < 2:
-                place.at(name).problem("a bcn of AllenNLP has ELMo last, as 'elmo', after words")
+            if name != "elmo" or len(inner) < 2:
+                text = "a bcn of AllenNLP has ELMo at its input next to words, as 'elmo'"
+                place.at(name).problem(text)
             blocks["use_input_elmo"] = _elmo_block(place.at(name), each, own)
     if values["output_embedder"] is not None:
         own, place = model.get_submodule("output_embedder"), here.at("output_embedder")

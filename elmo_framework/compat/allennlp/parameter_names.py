@@ -25,11 +25,10 @@ def _count(values: Mapping[str, Any], key: str, default: int = 1) -> int:
 def _recurrent(kind: str) -> Suffixes:
     def suffixes(values: Mapping[str, Any]) -> Iterator[Pair]:
         directions = ["", "_reverse"] if values.get("bidirectional") else [""]
-        for layer in range(_count(values, "num_layers")):
-            for direction in directions:
-                for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-                    inner = f"{name}_l{layer}{direction}"
-                    yield f"_module.{inner}", f"{kind}.{inner}"
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        for layer, end, name in product(range(_count(values, "num_layers")), directions, names):
+            inner = f"{name}_l{layer}{end}"
+            yield f"_module.{inner}", f"{kind}.{inner}"
 
     return suffixes
 
@@ -64,9 +63,8 @@ def _highway_lstms(*names: tuple[str, str], has_input_bias: bool = False) -> Suf
 
 def _linear_layers(values: Mapping[str, Any]) -> Iterator[Pair]:
     # The last layer of a BCN is added here.
-    for layer in range(_count(values, "num_layers")):
-        for name, _ in _LINEAR:
-            yield f"_linear_layers.{layer}.{name}", f"linear_layers.{layer}.{name}"
+    for layer, (name, _) in product(range(_count(values, "num_layers")), _LINEAR):
+        yield f"_linear_layers.{layer}.{name}", f"linear_layers.{layer}.{name}"
 
 
 def _feedforward_encoder(values: Mapping[str, Any]) -> Iterator[Pair]:
@@ -84,9 +82,9 @@ def _composed(values: Mapping[str, Any]) -> Iterator[Pair]:
 
 def _convolutions(values: Mapping[str, Any]) -> Iterator[Pair]:
     sizes = values.get("ngram_filter_sizes", [2, 3, 4, 5])
-    for index in range(len(sizes) if isinstance(sizes, list) else 0):
-        for name, _ in _LINEAR:
-            yield f"conv_layer_{index}.{name}", f"convolutions.{index}.{name}"
+    number = len(sizes) if isinstance(sizes, list) else 0
+    for index, (name, _) in product(range(number), _LINEAR):
+        yield f"conv_layer_{index}.{name}", f"convolutions.{index}.{name}"
     if values.get("output_dim") is not None:
         for name, _ in _LINEAR:
             yield f"projection_layer.{name}", f"projection.{name}"
@@ -124,11 +122,17 @@ def _mixed(values: Mapping[str, Any]) -> Iterator[Pair]:
 
 
 def _elmo(values: Mapping[str, Any]) -> Iterator[Pair]:
-    return ((f"_elmo.{theirs}", ours) for theirs, ours in _mixed(values))
+    for theirs, ours in _mixed(values):
+        yield f"_elmo.{theirs}", ours
+    yield from _projected(values)
 
 
 def _words(values: Mapping[str, Any]) -> Iterator[Pair]:
     yield "weight", "embedding.weight"
+    yield from _projected(values)
+
+
+def _projected(values: Mapping[str, Any]) -> Iterator[Pair]:
     if values.get("projection_dim") is not None:
         for name, _ in _LINEAR:
             yield f"_projection.{name}", f"projection.{name}"
@@ -268,11 +272,10 @@ def _special(model: Mapping[str, Any], kind: str, has_input_elmo: bool) -> Itera
 
 def _of_bidaf(model: Mapping[str, Any]) -> Iterator[Pair]:
     yield from _attention_names(model, "attention.score")
-    for layer in range(_count(model, "num_highway_layers", 2)):
-        for name, _ in _LINEAR:
-            theirs = f"_highway_layer._module._layers.{layer}.{name}"
-            yield theirs, f"highway.layers.{layer}.carry.{name}"
-            yield theirs, f"highway.layers.{layer}.transform.{name}"
+    layers = range(_count(model, "num_highway_layers", 2))
+    for layer, (name, _), gate in product(layers, _LINEAR, ("carry", "transform")):
+        theirs = f"_highway_layer._module._layers.{layer}.{name}"
+        yield theirs, f"highway.layers.{layer}.{gate}.{name}"
 
 
 def _attention_names(model: Mapping[str, Any], ours: str) -> Iterator[Pair]:
@@ -301,8 +304,7 @@ def _output_layers(layer: Any) -> Iterator[Pair]:
     widths = layer.get("output_dims" if is_maxout else "hidden_dims")
     number = len(widths) if isinstance(widths, list) else 0
     inner = "maxout" if is_maxout else "feedforward"
-    for index in range(number + 1):
-        for name, _ in _LINEAR:
-            last = index == number and not is_maxout
-            ours = f"projection.{name}" if last else f"{inner}.linear_layers.{index}.{name}"
-            yield f"_output_layer._linear_layers.{index}.{name}", f"output_layer.{ours}"
+    for index, (name, _) in product(range(number + 1), _LINEAR):
+        last = index == number and not is_maxout
+        ours = f"projection.{name}" if last else f"{inner}.linear_layers.{index}.{name}"
+        yield f"_output_layer._linear_layers.{index}.{name}", f"output_layer.{ours}"

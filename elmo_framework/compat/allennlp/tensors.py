@@ -6,16 +6,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.compat.allennlp.parameter_names import Pair
+from elmo_framework.embedders.text_embedder import TextEmbedder
 
 _NUM_LISTED = 5
 
 _HIGHWAY = re.compile(r"(?:^|\.)highway\.layers\.\d+\.(carry|transform)\.(weight|bias)$")
 _NOT_READ = re.compile(r"(^|\.)(_elmo_lstm\..*|_constraint_mask)$")
 """The frozen biLM, which a run reads from its files; constraints, which follow from the tags."""
+
+INPUT_WEIGHT = "_pre_encode_feedforward._linear_layers.0.weight"
+"""Of a BCN: it reads the vectors of the words."""
 
 _POOLED = "_output_layer._linear_layers.0.weight"
 """Of a BCN."""
@@ -130,6 +134,28 @@ def columns(source: str, number: int, *, features: int, words: int) -> Tensor | 
     spans, rest = every[: num_spans * span_dim].chunk(num_spans), every[num_spans * span_dim :]
     parts = [torch.split(span, [ends, features, words]) for span in spans]
     return torch.cat([*(each for a, b, c in parts for each in (a, c, b)), rest])
+
+
+def input_columns(model: nn.Module) -> Tensor:
+    """Return AllenNLP's columns of what reads the vectors of the words of a BCN, in our order.
+
+    There its ELMo comes after all other embedders, here they are in the order of their names.
+    """
+    embedder = model.get_submodule("embedder")
+    assert isinstance(embedder, TextEmbedder)
+    dims = {name: each.output_dim for name, each in embedder.token_embedders.items()}
+    theirs = sorted(dims, key="elmo".__eq__)
+    every = torch.split(torch.arange(embedder.output_dim), [dims[name] for name in theirs])
+    places = dict(zip(theirs, every, strict=True))
+    return torch.cat([places[name] for name in dims])
+
+
+def with_input_columns(theirs: Mapping[str, Tensor], model: nn.Module) -> dict[str, Tensor]:
+    """Return the weights of a BCN with ELMo at its input, with its columns in our order."""
+    order, weight = input_columns(model), theirs.get(INPUT_WEIGHT)
+    if weight is None or weight.shape[1:] != order.shape:
+        return dict(theirs)  # which does not fit: an error with its shape follows
+    return {**theirs, INPUT_WEIGHT: weight[:, order]}
 
 
 def _of_lstm(kind: str, source: str, theirs: Mapping[str, Tensor], own: Tensor) -> Tensor:
