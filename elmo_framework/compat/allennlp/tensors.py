@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.compat.allennlp.parameter_names import Pair
-from elmo_framework.embedders.text_embedder import TextEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder
 
 _NUM_LISTED = 5
 
@@ -143,7 +143,10 @@ def input_columns(model: nn.Module) -> Tensor:
     """
     embedder = model.get_submodule("embedder")
     assert isinstance(embedder, TextEmbedder)
-    dims = {name: each.output_dim for name, each in embedder.token_embedders.items()}
+    dims: dict[str, int] = {}
+    for name, each in embedder.token_embedders.items():
+        assert isinstance(each, TokenEmbedder)
+        dims[name] = each.output_dim
     theirs = sorted(dims, key="elmo".__eq__)
     every = torch.split(torch.arange(embedder.output_dim), [dims[name] for name in theirs])
     places = dict(zip(theirs, every, strict=True))
