@@ -3,7 +3,8 @@
     PEERS=DIR .venv/bin/python benchmarks/allennlp_agreement.py SCRIPTS
 
 `SCRIPTS` has `allennlp_compat.py`. The models are those of `tests/fixtures/allennlp`, with random
-weights, and a tagger with ELMo that is trained first. Needs the environment of AllenNLP in `PEERS`.
+weights, and those of `peer_configs.py` with ELMo, which are trained first. Needs the environment of
+AllenNLP in `PEERS`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from allennlp_environment import add_scripts_argument, run_allennlp
+from archive_agreement import carry
 from measuring import say
+from peer_configs import CONFIGS
+from peer_data import KINDS
 
 from elmo_framework import load
 from elmo_framework.commands.main import main as elmo
 from elmo_framework.compat.allennlp.archive import import_archive
 from elmo_framework.compat.allennlp.export import export_allennlp
+from elmo_framework.compat.allennlp.translate import translate_allennlp
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.console import render_table
 
@@ -45,7 +50,8 @@ _DEFINED_OTHERWISE = {"loss", "accuracy3"}
 _TWICE = [("(0|(2", "(0"), ("2)|0)", "0)")]
 """A mention of two clusters, which AllenNLP merges before it scores."""
 
-_ELMO, _BATCH_SIZE = "crf_tagger with ELMo", 2
+_WITH_ELMO = [f"{kind} with ELMo" for kind in KINDS]
+_BATCH_SIZE = 2
 _TOLERANCE = 1e-4
 
 
@@ -53,20 +59,23 @@ def main() -> int:
     """Print a table of all models; return 1 if scores differ."""
     parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     add_scripts_argument(parser)
-    scripts = parser.parse_args().scripts
+    parser.add_argument("--only", nargs="+", default=[*_FILES, *_WITH_ELMO], metavar="MODEL")
+    arguments = parser.parse_args()
     load_plugins(["plugins.allennlp_heads"], asked_by="the benchmark")
     with TemporaryDirectory() as root:
         ours, files = {}, {}
-        for kind in [*_FILES, _ELMO]:
-            run = _trained(Path(root)) if kind == _ELMO else Path(root) / kind
-            if kind != _ELMO:
+        for kind in arguments.only:
+            data = _data(kind.removesuffix(" with ELMo"), Path(root))
+            run = Path(root) / kind
+            if kind in _WITH_ELMO:
+                _train(kind, data, run)
+            else:
                 import_archive(_ARCHIVES / f"{kind}.tar.gz", run)
-            if kind == "coref":
+            if kind.startswith("coref"):
                 _remove_singletons(run)
-            archive = export_allennlp(run, Path(root) / f"{kind}.tar.gz")
-            files[kind] = (archive, _data(kind, Path(root)))
+            files[kind] = (export_allennlp(run, Path(root) / f"{kind}.tar.gz"), data)
             ours[kind] = load(run, device="cpu").evaluate(files[kind][1])
-        theirs = _scores_of_allennlp(files, scripts)
+        theirs = _scores_of_allennlp(files, arguments.scripts)
     rows, are_equal = [], True
     for kind, scores in ours.items():
         other = theirs[str(files[kind][0])]
@@ -77,7 +86,8 @@ def main() -> int:
             if not isclose(scores[name], other[name], rel_tol=0, abs_tol=_TOLERANCE)
         ]
         are_equal &= bool(common) and not differing
-        rows.append((kind, str(len(common)), ", ".join(differing) or "none"))
+        values = [f"{name} ({scores[name]:.4f}, {other[name]:.4f})" for name in differing]
+        rows.append((kind, str(len(common)), ", ".join(values) or "none"))
     say(render_table(("model", "scores of both", "that differ"), rows))
     return 0 if are_equal else 1
 
@@ -91,7 +101,7 @@ def _remove_singletons(run: Path) -> None:
 
 
 def _data(kind: str, root: Path) -> Path:
-    file = (_DATA / _FILES.get(kind, "ner.txt")).resolve()
+    file = (_DATA / _FILES[kind]).resolve()
     if kind != "coref":
         return file
     text = file.read_text(encoding="utf-8")
@@ -101,38 +111,26 @@ def _data(kind: str, root: Path) -> Path:
     return root / file.name
 
 
-def _trained(root: Path) -> Path:
-    """Return a run of a tagger whose ELMo continues from batch to batch, as AllenNLP's does."""
-    mini = _ROOT / "elmo_framework/bilm/mini"
-    words = {
-        "type": "elmo_token_embedder",
-        "options_file": str(mini / "options.json"),
-        "weight_file": str(mini / "weights.hdf5"),
-        "state": "carry",
-    }
-    config = {
-        "dataset_reader": {"type": "conll2003"},
-        "train_data_path": str(_DATA / "ner.txt"),
-        "validation_data_path": str(_DATA / "ner.txt"),
-        "model": {
-            "type": "crf_tagger",
-            "embedder": {"token_embedders": {"elmo": words}},
-            "encoder": {"type": "lstm", "hidden_size": 8, "bidirectional": True},
-        },
-        "data_loader": {"batch_size": _BATCH_SIZE},
-        "trainer": {"optimizer": "adam", "num_epochs": 6, "device": "cpu"},
-    }
-    (root / "config.json").write_text(json.dumps(config))
-    if elmo(["train", str(root / "config.json"), "-s", str(root / "elmo")]):
-        raise SystemExit("the tagger cannot be trained")
-    return root / "elmo"
+def _train(name: str, data: Path, run: Path) -> None:
+    """Train a model whose ELMo continues from batch to batch, as AllenNLP's does."""
+    translated = translate_allennlp(CONFIGS[name], name)
+    assert translated is not None
+    config = translated.raw | dict.fromkeys(("train_data_path", "validation_data_path"), str(data))
+    config["plugins"] = ["plugins.allennlp_heads"]
+    config["data_loader"] = {"batch_size": 1 if name.startswith("coref") else _BATCH_SIZE}
+    config["trainer"] = {"optimizer": "adam", "num_epochs": 12, "device": "cpu"}
+    carry(config["model"])
+    file = run.with_suffix(".json")
+    file.write_text(json.dumps(config), encoding="utf-8")
+    if elmo(["train", str(file), "-s", str(run)]):
+        raise SystemExit(f"{name} cannot be trained")
 
 
 def _scores_of_allennlp(
     files: dict[str, tuple[Path, Path]], scripts: Path
 ) -> dict[str, dict[str, float]]:
     arguments = [
-        f"{archive}={file}={_BATCH_SIZE if kind == _ELMO else 1}"
+        f"{archive}={file}={_BATCH_SIZE if kind in _WITH_ELMO and 'coref' not in kind else 1}"
         for kind, (archive, file) in files.items()
     ]
     printed = run_allennlp("allennlp_scores.py", arguments, scripts)

@@ -107,7 +107,7 @@ def _recorded_scores(model: Any) -> list[list[list[float]]]:
 
 
 def _plain(value: Any) -> Any:
-    return torch.from_numpy(value.copy()) if hasattr(value, "tolist") else value
+    return torch.as_tensor(value).clone() if hasattr(value, "tolist") else value
 
 
 def _train(model: Any, examples: list[Any], job: dict[str, Any]) -> None:
