@@ -54,7 +54,9 @@ def frozen_expressions(context: Context) -> Expressions:
     frozen = [expressions for expressions, settings in _groups(context) if settings == _FROZEN]
     listed = [each for expressions in frozen for each in expressions]
     here = Place(context).at("trainer").at("no_grad")
-    patterns = context.value("trainer", "no_grad") or []
+    patterns = context.value("trainer", "no_grad")
+    if patterns is None:
+        return listed
     if not isinstance(patterns, list):
         here.problem(f"expected a list of regular expressions, not {shown(patterns)}")
         return listed

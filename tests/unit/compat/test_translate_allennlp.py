@@ -345,6 +345,7 @@ def test_empty_expressions_are_dropped_with_a_row(path: str, value: Any) -> None
         ("model.initializer.prevent_regexes", "x"),
         ("model.initializer.type", "default"),
         ("model.regularizer.prevent_regexes", ["x"]),
+        ("trainer.no_grad", 0),
     ],
 )
 def test_wrong_keys_of_expressions_are_refused(path: str, value: Any) -> None:
