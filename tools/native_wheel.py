@@ -12,12 +12,12 @@ import subprocess
 import sys
 import sysconfig
 from argparse import ArgumentParser
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-# Their sources register themselves when they are imported.
-from elmo_framework.kernels import highway_step, lstm_stack, product  # noqa: F401
+from elmo_framework.kernels import compiler as kernels
 from elmo_framework.kernels.compiler import LINK_OPTIONS, SOURCES, compile_options
 from elmo_framework.kernels.prebuilt import LEVELS, prebuilt_path
 
@@ -67,6 +67,9 @@ def native_wheel(pure: Path, directory: Path, compiler: str) -> Path:
 def compiled_kernels(compiler: str) -> dict[Path, bytes]:
     """Return the libraries of all kernels for all levels, by their places in this checkout."""
     libraries = {}
+    for module in Path(kernels.__file__).parent.glob("*.py"):
+        if not module.stem.startswith("triton"):  # they need Triton, and are not in C
+            import_module(f"elmo_framework.kernels.{module.stem}")  # registers its source
     with TemporaryDirectory() as folder:
         compiled, linked = Path(folder) / "compiled.o", Path(folder) / "linked.so"
         for source, fast_math in sorted(SOURCES.items()):
