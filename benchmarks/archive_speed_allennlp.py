@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import torch
 from archive_agreement_allennlp import examples_of
-from measuring import say
+from measuring import say, time_work
 
 
 def main() -> int:
@@ -25,11 +24,7 @@ def main() -> int:
     import_module("allennlp.common.params").evaluate_file = lambda path, **_: Path(path).read_text()
     model = Model(json.loads(sys.stdin.readline()))
     say(json.dumps(model.num_batches))
-    for line in sys.stdin:
-        question = json.loads(line)
-        began, began_work = time.perf_counter(), time.process_time()
-        getattr(model, question["work"])(question["batch"])
-        say(json.dumps([time.process_time() - began_work, time.perf_counter() - began]))
+    time_work(model)
     return 0
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import torch
 from head_step import Updates
-from measuring import say
+from measuring import say, time_work
 from peer_configs import ROOT
 
 from elmo_framework import load
@@ -30,11 +29,7 @@ def main() -> int:
     keep_freed_memory()
     model = Model(json.loads(sys.stdin.readline()))
     say(json.dumps(model.plan))
-    for line in sys.stdin:
-        question = json.loads(line)
-        began, began_work = time.perf_counter(), time.process_time()
-        getattr(model, question["work"])(question["batch"])
-        say(json.dumps([time.process_time() - began_work, time.perf_counter() - began]))
+    time_work(model)
     return 0
 
 

@@ -10,6 +10,7 @@ import os
 import platform
 import random
 import resource
+import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
@@ -104,6 +105,19 @@ def report(**figures: Any) -> None:
         **figures,
     }
     say(json.dumps(line))
+
+
+def time_work(model: Any) -> None:
+    """Do what each line of the input asks for; write the seconds of the CPU and of the clock.
+
+    Args:
+        model: has the methods that are asked for, which take the number of a batch.
+    """
+    for line in sys.stdin:
+        question = json.loads(line)
+        began, began_work = time.perf_counter(), time.process_time()
+        getattr(model, question["work"])(question["batch"])
+        say(json.dumps([time.process_time() - began_work, time.perf_counter() - began]))
 
 
 def say(text: str, file: TextIO | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +58,7 @@ class TextBatch:
         """The mask, known without waiting for its device."""
         if self.mask.is_cpu:
             return self.mask
-        return _mask([*map(len, self.words)], self.mask.shape[1])
+        return mask_of([*map(len, self.words)], self.mask.shape[1])
 
     @property
     def groups(self) -> Sequence[TextBatch]:
@@ -69,13 +69,19 @@ class TextBatch:
 
     def rows(self, rows: Int[Tensor, " rows"]) -> TextBatch:
         """Return some of the sentences, in another order or repeated, as one group."""
-        numbers, rows = rows.tolist(), rows.to(self.mask.device)
+        numbers, rows = rows.tolist(), rows.to(self.mask.device, non_blocking=True)
         return TextBatch(
             words=tuple(self.words[row] for row in numbers),
             mask=self.mask[rows],
             ids={key: ids[rows] for key, ids in self.ids.items()},
             places=None if self.places is None else tuple(self.places[row] for row in numbers),
         )
+
+    def cropped(self) -> TextBatch:
+        """Return the batch as wide as its longest sentence, which has at least one word."""
+        longest = max(1, *map(len, self.words))
+        ids = {key: ids[:, :longest] for key, ids in self.ids.items()}
+        return replace(self, mask=self.mask[:, :longest], ids=ids)
 
 
 class Indexer(ABC):
@@ -118,14 +124,15 @@ def collate_text(
     num_tokens = max(1, *lengths) if lengths else 1
     return TextBatch(
         words=tuple(tuple(words) for words in sentences),
-        mask=_mask(lengths, num_tokens),
+        mask=mask_of(lengths, num_tokens),
         ids={indexer.key: _padded(indexer, sentences, num_tokens) for indexer in indexers},
         places=None if places is None else tuple(places),
         num_groups=num_groups,
     )
 
 
-def _mask(lengths: Sequence[int], num_tokens: int) -> Bool[Tensor, "batch tokens"]:
+def mask_of(lengths: Sequence[int], num_tokens: int) -> Bool[Tensor, "batch tokens"]:
+    """Return the mask, on the CPU, of rows of these lengths."""
     return torch.arange(num_tokens) < torch.tensor(lengths, dtype=torch.long)[:, None]
 
 

@@ -53,7 +53,7 @@ class TextEmbedder(Part, Registrable):
         self.indexers: Sequence[Indexer] = list({item.key: item for item in indexers}.values())
         self.token_embedders = nn.ModuleDict({name: token_embedders[name] for name in names})
         self.output_dim = sum(embedder.output_dim for embedder in token_embedders.values())
-        self._carries_state = any(each.carries_state for each in token_embedders.values())
+        self._carries_state = any_carries_state(*token_embedders.values())
 
     @property
     def carries_state(self) -> bool:
@@ -66,6 +66,11 @@ class TextEmbedder(Part, Registrable):
 def joined_dim(dim: int, embedder: TokenEmbedder | None) -> int:
     """Return the width of what `concatenate` gives."""
     return dim + (0 if embedder is None else embedder.output_dim)
+
+
+def any_carries_state(*embedders: Part | None) -> bool:
+    """Return whether one of the embedders that exist continues from batch to batch."""
+    return any(each is not None and each.carries_state for each in embedders)
 
 
 def concatenate(

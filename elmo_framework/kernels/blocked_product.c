@@ -119,32 +119,15 @@ static inline __attribute__((always_inline)) void sums_of(
 #pragma GCC unroll 6
         for (int r = 0; r < rows; ++r) {
             uint32_t bits = row[r * row_step + k * step];
-            if (!is_narrow) {
-                float number;
-                memcpy(&number, &bits, 4);
-#pragma GCC unroll 8
-                for (int v = 0; v < VECTORS; ++v)
-                    sum[r][v] += ((const lanes *)b)[v] * number;
+            if (is_narrow) {
+                add_pairs(sum[r], (const words32 *)b, bits);
                 continue;
             }
-#ifdef __AVX512BF16__
-            __m512bh pair = (__m512bh)_mm512_set1_epi32((int)bits);
+            float number;
+            memcpy(&number, &bits, 4);
 #pragma GCC unroll 8
             for (int v = 0; v < VECTORS; ++v)
-                sum[r][v] = (lanes)_mm512_dpbf16_ps(
-                    (__m512)sum[r][v], (__m512bh)((const words32 *)b)[v], pair);
-#else
-            uint32_t low_bits = bits << 16, high_bits = bits & 0xffff0000u;
-            float low, high;
-            memcpy(&low, &low_bits, 4);
-            memcpy(&high, &high_bits, 4);
-#pragma GCC unroll 8
-            for (int v = 0; v < VECTORS; ++v) {
-                words32 w = ((const words32 *)b)[v];
-                sum[r][v] += (lanes)(w << 16) * low;
-                sum[r][v] += (lanes)(w & 0xffff0000u) * high;
-            }
-#endif
+                sum[r][v] += ((const lanes *)b)[v] * number;
         }
     }
 #pragma GCC unroll 6

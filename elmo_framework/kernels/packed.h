@@ -108,6 +108,27 @@ static inline __attribute__((always_inline)) void float_sums(
     }
 }
 
+/* Adds the products of a block's pairs of inputs with the pair of a row. */
+static inline __attribute__((always_inline)) void add_pairs(lanes sum[VECTORS], const words32 *w,
+                                                            uint32_t pair) {
+#ifdef __AVX512BF16__
+    __m512bh both = (__m512bh)_mm512_set1_epi32((int)pair);
+#pragma GCC unroll 8
+    for (int v = 0; v < VECTORS; ++v)
+        sum[v] = (lanes)_mm512_dpbf16_ps((__m512)sum[v], (__m512bh)w[v], both);
+#else
+    union {
+        uint32_t bits;
+        float number;
+    } low = {pair << 16}, high = {pair & 0xffff0000u};
+#pragma GCC unroll 8
+    for (int v = 0; v < VECTORS; ++v) {
+        sum[v] += (lanes)(w[v] << 16) * low.number;
+        sum[v] += (lanes)(w[v] & 0xffff0000u) * high.number;
+    }
+#endif
+}
+
 static inline __attribute__((always_inline)) void bfloat16_sums(
     const int rows, long inputs, const uint32_t *restrict weight, const uint16_t *restrict row,
     long stride, lanes total[ROWS][VECTORS]) {
@@ -118,22 +139,7 @@ static inline __attribute__((always_inline)) void bfloat16_sums(
         for (int r = 0; r < rows; ++r) {
             uint32_t pair;
             memcpy(&pair, row + r * stride + k, 4);
-#ifdef __AVX512BF16__
-            __m512bh both = (__m512bh)_mm512_set1_epi32((int)pair);
-#pragma GCC unroll 8
-            for (int v = 0; v < VECTORS; ++v)
-                sum[r][v] = (lanes)_mm512_dpbf16_ps((__m512)sum[r][v], (__m512bh)w[v], both);
-#else
-            union {
-                uint32_t bits;
-                float number;
-            } low = {pair << 16}, high = {pair & 0xffff0000u};
-#pragma GCC unroll 8
-            for (int v = 0; v < VECTORS; ++v) {
-                sum[r][v] += (lanes)(w[v] << 16) * low.number;
-                sum[r][v] += (lanes)(w[v] & 0xffff0000u) * high.number;
-            }
-#endif
+            add_pairs(sum[r], w, pair);
         }
     }
 #pragma GCC unroll 6

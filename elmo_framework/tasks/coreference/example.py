@@ -15,7 +15,7 @@ from torch import Tensor
 
 from elmo_framework.console import plural
 from elmo_framework.data.labels import excerpt
-from elmo_framework.data.text import DocumentPlace, Indexer, TextBatch, collate_text
+from elmo_framework.data.text import DocumentPlace, Indexer, TextBatch, collate_text, mask_of
 from elmo_framework.data.vocabulary import Vocabulary
 
 
@@ -175,22 +175,15 @@ class CoreferenceBatch:
 
     def _rows(self, rows: Sequence[int]) -> CoreferenceBatch:
         """Return only these sentences, in the order of the batch."""
-        text = self.text
-        assert text.places is not None
-        words = tuple(text.words[row] for row in rows)
-        longest = max(1, *map(len, words))
-        on_device = torch.tensor(rows).to(text.mask.device, non_blocking=True)
+        selected = torch.tensor(rows)
+        text = self.text.rows(selected).cropped()
+        speakers = self.speakers[selected.to(self.speakers.device, non_blocking=True)]
         return replace(
             self,
-            text=TextBatch(
-                words=words,
-                mask=text.mask[on_device, :longest],
-                ids={key: ids[on_device, :longest] for key, ids in text.ids.items()},
-                places=tuple(text.places[row] for row in rows),
-            ),
+            text=text,
             documents=self.documents[rows],
             offsets=self.offsets[rows],
-            speakers=self.speakers[on_device, :longest],
+            speakers=speakers[:, : text.mask.shape[1]],
             mentions=None if self.mentions is None else _moved(self.mentions, rows),
         )
 
@@ -322,8 +315,7 @@ def _firsts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 def document_text(batch: CoreferenceBatch, packed: PackedWords) -> tuple[TextBatch, PackedWords]:
     """Return the words of a batch with one row for each document, and their positions there."""
     text, device = batch.text, batch.text.mask.device
-    sizes = torch.tensor(packed.sizes)
-    mask = torch.arange(max(1, *packed.sizes)) < sizes[:, None]
+    mask = mask_of(packed.sizes, max(1, *packed.sizes))
     places = mask.flatten().nonzero().squeeze(1).to(device, non_blocking=True)
     words: list[tuple[str, ...]] = [()] * len(packed.sizes)
     for owner, sentence in zip(batch.documents.tolist(), text.words, strict=True):

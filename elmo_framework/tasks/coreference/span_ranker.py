@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_framework.config.types import Count, Dim, DropoutRate, Injected, Lazy, Width
+from elmo_framework.data.text import mask_of
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.text_embedder import (
     TextEmbedder,
@@ -209,9 +210,8 @@ class SpanRanker(Head[CoreferenceBatch]):
         padded = pad_sequence(list(documents), batch_first=True)
         # An encoder needs at least one word, even if it is padding.
         padded = F.pad(padded, (0, 0, 0, max(0, 1 - padded.shape[1])))
-        sizes = torch.tensor([len(words) for words in documents])
-        mask = (torch.arange(padded.shape[1]) < sizes[:, None]).to(padded.device, non_blocking=True)
-        encoded: Tensor = self.encoder(padded, mask)
+        mask = mask_of([len(words) for words in documents], padded.shape[1])
+        encoded: Tensor = self.encoder(padded, mask.to(padded.device, non_blocking=True))
         rows = zip(encoded, documents, strict=True)
         return torch.cat([row[: len(words)] for row, words in rows])
 

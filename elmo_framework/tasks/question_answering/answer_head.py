@@ -15,7 +15,12 @@ from torch.nn import functional as F
 
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, concatenate
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    any_carries_state,
+    concatenate,
+)
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.ratios import ratio
@@ -101,8 +106,7 @@ class AnswerHead(Head[QuestionBatch]):
         super().__init__()
         self.embedder, self.output_embedder = embedder, output_embedder
         self._max_span_length = max_span_length
-        both = embedder, output_embedder
-        self._carries_state = any(each is not None and each.carries_state for each in both)
+        self._carries_state = any_carries_state(embedder, output_embedder)
         self.no_answer = None
 
     @abstractmethod

@@ -14,7 +14,12 @@ from elmo_framework.config.types import Dim, DropoutRate, Injected, Lazy
 from elmo_framework.data.span_probabilities import TagScores, label_probabilities
 from elmo_framework.data.tagging import allowed_transitions, tag_annotations
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
-from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder, joined_dim
+from elmo_framework.embedders.text_embedder import (
+    TextEmbedder,
+    TokenEmbedder,
+    any_carries_state,
+    joined_dim,
+)
 from elmo_framework.encoders.encoder import Encoder
 from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.head import Head, LogitsOutput, mean_logits
@@ -74,8 +79,7 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         self.predicate_embedding = nn.Embedding(2, binary_feature_dim)
         self.encoder = encoder.build(input_dim=embedder.output_dim + binary_feature_dim)
         self.output_embedder = output_embedder
-        both = embedder, output_embedder
-        self._carries_state = any(each is not None and each.carries_state for each in both)
+        self._carries_state = any_carries_state(embedder, output_embedder)
         self.dropout = nn.Dropout(embedding_dropout)
         output_dim = joined_dim(self.encoder.output_dim, output_embedder)
         self.projection = nn.Linear(output_dim, len(self.labels))
