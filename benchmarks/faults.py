@@ -126,7 +126,11 @@ _NN = [
     *_faults("kernels/packed_product.py", ('"int8, a scale per row"', '"int8"')),
     *_faults("embedding/embed.py", ("ARITHMETIC[job.precision]", "job.precision")),
     *_faults("layers/word_vector_cache.py", ("padding = bytes(size)", "padding = bytes()")),
-    *_faults("io/process.py", ("    atexit.register(gc.freeze)\n", "")),
+    *_faults(
+        "io/process.py",
+        ("    atexit.register(_freeze)\n", ""),
+        ('if "triton" not in sys.modules:', "if True:"),
+    ),
     *_faults("serve/server.py", ("TCP_NODELAY, 1)", "TCP_NODELAY, 0)")),
     *_faults("serve/worker.py", ("or self._is_closed)", "or self._is_closed, 9.0)")),
     *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
