@@ -8,6 +8,8 @@ local paper = import 'lib.libsonnet';
 local glove(options) = { model: { embedder: { token_embedders: { tokens: options } } } };
 local encoder(size) = { model: { encoder: { hidden_size: size } } };
 local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
+// Shows what the runs of `small`, which most often end with their epochs, would still gain.
+local longer(epochs) = { longer: { trainer: { num_epochs: epochs } } };
 {
   seeds: [1],
   configs: {
@@ -23,7 +25,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
         },
         fixed_vectors: glove({ trainable: false }),
         less_dropout: { model: { dropout: 0.3, encoder: { dropout: 0.3 } } },
-      },
+      } + longer(180),
     },
     sst: {
       config: paper.baseline('small', 'sst'),
@@ -36,7 +38,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
         },
         all_phrases: { dataset_reader: { min_phrase_length: 1 } },
         lower_rate: learning_rate(0.0004),
-      },
+      } + longer(12),
     },
     snli: {
       config: paper.baseline('small', 'snli'),
@@ -45,7 +47,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
         trained_vectors: glove({ trainable: true }),
         more_dropout: { model: { dropout: 0.35, output_feedforward: { dropout: 0.35 } } },
         paper_rate: learning_rate(0.0004),
-      },
+      } + longer(45),
     },
     srl: {
       config: paper.baseline('small', 'srl'),
@@ -62,7 +64,7 @@ local learning_rate(value) = { trainer: { optimizer: { lr: value } } };
         small: {},
         lower_rate: learning_rate(0.001),
         more_dropout: { model: { dropout: 0.3 } },
-      },
+      } + longer(24),
     },
     coreference: {
       config: paper.baseline('small', 'coreference'),
