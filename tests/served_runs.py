@@ -1,4 +1,7 @@
-"""A server on loopback whose runs predict what each task would show, without a model."""
+"""A server on loopback whose runs predict what each task would show, without a model.
+
+Its encoder gives word i of a sentence in layer j the vector (i, j + 0.1).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from elmo_framework.api.encoder import PretrainedEncoder
 from elmo_framework.data.inputs import Predicted, PredictionInput, raw_texts
 from elmo_framework.data.labels import Classification
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
@@ -17,6 +23,7 @@ from elmo_framework.metrics.srl import Proposition
 from elmo_framework.model.task import HeadTask
 from elmo_framework.serve.app import Server
 from elmo_framework.serve.job import ServingJob
+from elmo_framework.serve.served_encoder import ServedEncoder
 from elmo_framework.serve.server import http_server, listening_socket
 from elmo_framework.tasks.classification.task import TextClassificationTask
 from elmo_framework.tasks.coreference.task import CoreferenceTask
@@ -121,10 +128,33 @@ RUNS = (
 )
 
 
+class CannedEncoder(PretrainedEncoder):
+    """Two layers of two dimensions."""
+
+    num_layers, dim = 2, 2
+
+    def __init__(self) -> None:
+        pass
+
+    def embed(self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096) -> list[Any]:
+        grids = (np.mgrid[:2, : len(words)].astype(np.float32) for words in sentences)
+        return [np.stack([word, layer + np.float32(0.1)], axis=-1) for layer, word in grids]
+
+    def score(self, sentences: Any, *, max_tokens: int = 4096) -> Any:
+        raise NotImplementedError
+
+    score_documents = load_softmax = score
+
+
+ENCODERS = (
+    ServedEncoder("bilm", CannedEncoder(), WhitespaceTokenizer(), max_words=6, max_numbers=24),
+)
+
+
 def canned_server(*, token: str | None = None, **limits: Any) -> Server:
-    job = ServingJob(runs=[], **limits)
+    job = ServingJob(models=[], **limits)
     neighbors = {"ner": CannedNeighbors()}
-    return Server(RUNS, neighbors, job=job, token=token, hosts=None)
+    return Server(RUNS, ENCODERS, neighbors, job=job, token=token, hosts=None)
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+
+from elmo_framework.layers.pool import Pool
 
 Input: TypeAlias = str | dict[str, Any]
 
@@ -33,6 +35,18 @@ class PredictionRequest(_Request):
     inputs: list[Input] = Field(min_length=1)
 
 
+class EmbeddingRequest(_Request):
+    """Sentences to embed: texts, or objects with `tokens`.
+
+    `base64` are the bytes of the numbers as little-endian float32, in C order, next to their shape.
+    """
+
+    inputs: list[Input] = Field(min_length=1)
+    layers: Literal["all", "average", "top"] | StrictInt | list[StrictInt] = "all"
+    pool: Pool = "none"
+    encoding_format: Literal["float", "base64"] = "float"
+
+
 class WordRequest(_Request):
     """A word of a sentence, by its position from 0."""
 
@@ -54,6 +68,13 @@ class PredictionAnswer(BaseModel):
     predictions: list[dict[str, Any]]
 
 
+class EmbeddingAnswer(BaseModel):
+    """Words and vectors of each input, in the order of the inputs."""
+
+    encoder: str
+    embeddings: list[dict[str, Any]]
+
+
 class ErrorDescription(BaseModel):
     """An error; `input` is the position of the input concerned, from 0."""
 
@@ -69,7 +90,7 @@ class ErrorAnswer(BaseModel):
     error: ErrorDescription
 
 
-class AnswerError(Exception):
+class HttpError(Exception):
     """A request that is answered with an error."""
 
     def __init__(self, status: int, message: str, *, index: int | None = None) -> None:
@@ -85,9 +106,9 @@ class AnswerError(Exception):
         )
 
 
-def internal_error() -> AnswerError:
+def internal_error() -> HttpError:
     """Return the answer to a request that met a bug, without details."""
-    return AnswerError(500, "internal error; see the log of the server")
+    return HttpError(500, "internal error; see the log of the server")
 
 
 def to_bytes(value: Any) -> bytes:

@@ -1,17 +1,19 @@
-"""The application: predictions, neighbors, health, metrics and the page, over HTTP."""
+"""The application: predictions, vectors, neighbors, health, metrics and the page, over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from elmo_framework.errors import allowed
 from elmo_framework.io.extras import import_extra
 from elmo_framework.serve.answers import (
-    AnswerError,
+    EmbeddingAnswer,
+    EmbeddingRequest,
     ErrorAnswer,
     ExplanationRequest,
+    HttpError,
     Input,
     PredictionAnswer,
     PredictionRequest,
@@ -22,34 +24,42 @@ from elmo_framework.serve.answers import (
 from elmo_framework.serve.explanation import ExplanationService
 from elmo_framework.serve.guard import Application, Guard
 from elmo_framework.serve.job import ServingJob
-from elmo_framework.serve.measurements import Measurements
 from elmo_framework.serve.page import Page
+from elmo_framework.serve.served_encoder import RequestedSentence, ServedEncoder
 from elmo_framework.serve.served_run import InputError, ServedRun, TooLongError
+from elmo_framework.serve.server_metrics import ServerMetrics
 from elmo_framework.serve.worker import OverloadedError, Service, StoppingError, Worker
 from elmo_framework.version import VERSION
 
+ModelT = TypeVar("ModelT")
+
 _JSON = "application/json"
-_INPUT_TYPES = ("str", "dict[str,any]")
-"""The types of `Input`, as pydantic names them in the place of a problem."""
+_SEVERAL_TYPES = {
+    "input": "expected a sentence or an object",
+    "inputs": "expected a sentence or an object",
+    "layers": "expected 'all', 'average', 'top', a number or a list of numbers",
+}
+"""What is expected in fields of several types, each of which has a problem of its own."""
 
 _ERRORS = {
     400: "The body is not JSON.",
     401: "The token is missing or wrong.",
-    404: "There is no such run.",
+    404: "There is no such run or encoder.",
     413: "The body, an input or the number of inputs is too large.",
     415: "The body is of another type than JSON.",
-    422: "An input is not one of the task.",
+    422: "An input is not one of the task, or there is no such layer.",
     503: "Too many inputs wait; try again.",
 }
 
 
 @final
 class Server:
-    """Runs with the worker that computes their predictions, as an ASGI application.
+    """Runs and encoders with the worker that computes for them, as an ASGI application.
 
     Args:
         runs: with different names.
-        neighbors: find neighbors of a word, by the names of runs.
+        encoders: likewise.
+        neighbors: find neighbors of a word, by the names of runs and encoders.
         job: the limits of requests.
         token: that requests need; None for none.
         hosts: the names by which the server may be called; None for any.
@@ -58,6 +68,7 @@ class Server:
     def __init__(
         self,
         runs: Sequence[ServedRun],
+        encoders: Sequence[ServedEncoder],
         neighbors: Mapping[str, Service],
         *,
         job: ServingJob,
@@ -65,12 +76,13 @@ class Server:
         hosts: Collection[str] | None,
     ) -> None:
         self._runs, self._neighbors, self.job = {run.name: run for run in runs}, neighbors, job
+        self._encoders = {encoder.name: encoder for encoder in encoders}
         self._page = Page.read()
-        self.measurements = Measurements(lambda: self.worker.num_waiting)
+        self.server_metrics = ServerMetrics(lambda: self.worker.num_waiting)
         self.worker = Worker(
             batch_size=job.batch_size,
             max_waiting=job.max_waiting,
-            observe=self.measurements.count_batch,
+            observe=self.server_metrics.count_batch,
         )
         fastapi = import_extra("fastapi", "serve")
         app = fastapi.FastAPI(
@@ -85,7 +97,7 @@ class Server:
         self._add_error_handlers(app)
         self.application: Application = Guard(
             app,
-            self.measurements,
+            self.server_metrics,
             paths={f"/{route.path.split('/')[1]}" for route in app.routes},
             token=token,
             hosts=hosts,
@@ -95,40 +107,55 @@ class Server:
 
     async def predict_with_only_run(self, request: PredictionRequest) -> Any:
         """Predict with the only run."""
-        if len(self._runs) != 1:
-            raise AnswerError(404, f"name a run, as in /predict/RUN; {allowed('', self._runs)}")
-        return await self.predict(next(iter(self._runs)), request)
+        return await self.predict(_only(self._runs, "/predict/RUN"), request)
 
     async def predict(self, run: str, request: PredictionRequest) -> Any:
         """Predict with a run; `/runs` lists the keys of its inputs."""
-        served = self._run(run)
+        served = _named(self._runs, run, "run")
         self._check(request.inputs)
         predictions = await self._compute(served, request.inputs)
         return self._json({"run": served.name, "predictions": list(predictions)})
 
+    async def embed_with_only_encoder(self, request: EmbeddingRequest) -> Any:
+        """Embed with the only encoder."""
+        return await self.embed(_only(self._encoders, "/embed/ENCODER"), request)
+
+    async def embed(self, encoder: str, request: EmbeddingRequest) -> Any:
+        """Embed with an encoder; `/encoders` lists their layers."""
+        served = _named(self._encoders, encoder, "encoder")
+        self._check(request.inputs)
+        try:
+            served.num_layers(request)
+        except ValueError as error:
+            raise HttpError(422, str(error)) from None
+        sentences = [RequestedSentence(value, request) for value in request.inputs]
+        embeddings = await self._compute(served, sentences)
+        return self._json({"encoder": served.name, "embeddings": list(embeddings)})
+
     async def explain(self, run: str, request: ExplanationRequest) -> Any:
         """Score how much each word speaks for the label."""
-        service = ExplanationService(self._run(run))
+        service = ExplanationService(_named(self._runs, run, "run"))
         self._check([request.input])
         (result,) = await self._compute(service, [request])
         return self._json(result)
 
     async def find_neighbors(self, run: str, request: WordRequest) -> Any:
         """Find the uses of a word in the corpus that are nearest to its use in a sentence."""
-        name = self._run(run).name
+        models: dict[str, ServedRun | ServedEncoder] = {**self._runs, **self._encoders}
+        name = _named(models, run, "run or encoder").name
         if name not in self._neighbors:
-            raise AnswerError(404, f"no neighbors for {name!r}: started without --corpus")
+            raise HttpError(404, f"no neighbors for {name!r}: started without --corpus")
         self._check([{"words": request.words}])
         (result,) = await self._compute(self._neighbors[name], [request])
         return self._json(result)
 
     async def list_runs(self) -> Any:
         """List the runs: their task, the keys of their inputs, the weights of their layers."""
-        runs = [
-            {**run.description(), "has_neighbors": name in self._neighbors}
-            for name, run in self._runs.items()
-        ]
-        return self._json({"version": VERSION, "runs": runs})
+        return self._json({"version": VERSION, "runs": self._descriptions(self._runs)})
+
+    async def list_encoders(self) -> Any:
+        """List the encoders: their number of layers and the dimension of a layer."""
+        return self._json({"version": VERSION, "encoders": self._descriptions(self._encoders)})
 
     async def health(self) -> Any:
         """Report whether the server computes."""
@@ -137,7 +164,7 @@ class Server:
 
     async def metrics(self) -> Any:
         """Return counters and times in the text format of Prometheus."""
-        text, media_type = self.measurements.text(), self.measurements.content_type
+        text, media_type = self.server_metrics.text(), self.server_metrics.content_type
         return self._response(text, media_type=media_type)
 
     async def show_page(self) -> Any:
@@ -151,9 +178,13 @@ class Server:
         predicts = {**posts, "response_model": PredictionAnswer}
         app.add_api_route("/predict", self.predict_with_only_run, **predicts)
         app.add_api_route("/predict/{run}", self.predict, **predicts)
+        embeds = {**posts, "response_model": EmbeddingAnswer}
+        app.add_api_route("/embed", self.embed_with_only_encoder, **embeds)
+        app.add_api_route("/embed/{encoder}", self.embed, **embeds)
         app.add_api_route("/explain/{run}", self.explain, **posts)
         app.add_api_route("/neighbors/{run}", self.find_neighbors, **posts)
         app.add_api_route("/runs", self.list_runs)
+        app.add_api_route("/encoders", self.list_encoders)
         stopped = {503: {"description": "The server no longer computes; start it again."}}
         app.add_api_route("/health", self.health, responses=stopped)
         app.add_api_route("/metrics", self.metrics)
@@ -162,12 +193,12 @@ class Server:
     def _add_error_handlers(self, app: Any) -> None:
         exceptions = import_extra("fastapi.exceptions", "serve")
 
-        async def answer(request: Any, error: AnswerError) -> Any:
+        async def answer(request: Any, error: HttpError) -> Any:
             retry = {"Retry-After": "1"} if error.status == 503 else {}
             return self._response(error.body, error.status, media_type=_JSON, headers=retry)
 
         async def answer_http(request: Any, error: Any) -> Any:
-            return await answer(request, AnswerError(error.status_code, str(error.detail)))
+            return await answer(request, HttpError(error.status_code, str(error.detail)))
 
         async def answer_invalid(request: Any, error: Any) -> Any:
             return await answer(request, _described(error.errors()))
@@ -176,56 +207,75 @@ class Server:
             return await answer(request, internal_error())  # it is raised again, and logged
 
         app.add_exception_handler(Exception, answer_bug)
-        app.add_exception_handler(AnswerError, answer)
+        app.add_exception_handler(HttpError, answer)
         # Starlette's, of which FastAPI's is a kind.
         app.add_exception_handler(exceptions.HTTPException.__mro__[1], answer_http)
         app.add_exception_handler(exceptions.RequestValidationError, answer_invalid)
 
-    def _run(self, name: str) -> ServedRun:
-        if name not in self._runs:
-            raise AnswerError(404, f"unknown run {name!r}; {allowed(name, self._runs)}")
-        return self._runs[name]
+    def _descriptions(
+        self, models: Mapping[str, ServedRun] | Mapping[str, ServedEncoder]
+    ) -> list[dict[str, Any]]:
+        return [
+            {**model.description(), "has_neighbors": name in self._neighbors}
+            for name, model in models.items()
+        ]
 
     def _check(self, inputs: Sequence[Input]) -> None:
-        """Raise AnswerError for what is refused before it is tokenized."""
+        """Raise HttpError for what is refused before it is tokenized."""
         job = self.job
         if len(inputs) > job.max_inputs:
             message = f"{len(inputs):,} inputs; at most {job.max_inputs:,} are accepted"
-            raise AnswerError(413, message)
+            raise HttpError(413, message)
         for index, value in enumerate(inputs):
             try:
                 size = len(to_bytes(value).decode())
             except ValueError as error:
                 message = "text that is not valid Unicode, or a number that JSON does not have"
-                raise AnswerError(422, message, index=index) from error
+                raise HttpError(422, message, index=index) from error
             if size > job.max_characters:
                 message = f"an input may have at most {job.max_characters:,} characters"
-                raise AnswerError(413, message, index=index)
+                raise HttpError(413, message, index=index)
 
     async def _compute(self, service: Service, values: Sequence[Any]) -> Sequence[Any]:
         try:
             return await asyncio.wrap_future(self.worker.submit(service, values))
         except OverloadedError:
-            raise AnswerError(503, "too many inputs wait; try again") from None
+            raise HttpError(503, "too many inputs wait; try again") from None
         except StoppingError:
-            raise AnswerError(503, "the server is stopping") from None
+            raise HttpError(503, "the server is stopping") from None
         except InputError as error:
             status = 413 if isinstance(error, TooLongError) else 422
-            raise AnswerError(status, str(error), index=error.index) from None
+            raise HttpError(status, str(error), index=error.index) from None
 
     def _json(self, value: Any, status: int = 200) -> Any:
         return self._response(to_bytes(value), status, media_type=_JSON)
 
 
-def _described(problems: Sequence[Mapping[str, Any]]) -> AnswerError:
+def _named(models: Mapping[str, ModelT], name: str, kind: str) -> ModelT:
+    """Return the run or the encoder with a name."""
+    if not models:
+        raise HttpError(404, f"this server has no {kind}")
+    if name not in models:
+        raise HttpError(404, f"unknown {kind} {name!r}; {allowed(name, models)}")
+    return models[name]
+
+
+def _only(models: Mapping[str, Any], path: str) -> str:
+    """Return the name of the only run or encoder; nothing if there is none."""
+    if len(models) > 1:
+        raise HttpError(404, f"name one, as in {path}; {allowed('', models)}")
+    return next(iter(models), "")
+
+
+def _described(problems: Sequence[Mapping[str, Any]]) -> HttpError:
     """Return the first problem that FastAPI found in a body."""
     problem = problems[0]
     if problem["type"] == "json_invalid":
-        return AnswerError(400, f"the body is not JSON: {problem['ctx']['error']}")
+        return HttpError(400, f"the body is not JSON: {problem['ctx']['error']}")
     place = [str(part) for part in problem["loc"][1:]]
     message = problem["msg"]
-    if place and place[-1] in _INPUT_TYPES:  # a union has a problem for each of its types
-        place.pop()
-        message = "expected a sentence or an object"
+    if place[:1] != place[-1:] and place[0] in _SEVERAL_TYPES and not place[-1].isdigit():
+        message = _SEVERAL_TYPES[place[0]]
+        place.pop()  # the name of the type
     index = int(place[1]) if place[:1] == ["inputs"] and len(place) > 1 else None
-    return AnswerError(422, f"{'.'.join(place) or 'body'}: {message}", index=index)
+    return HttpError(422, f"{'.'.join(place) or 'body'}: {message}", index=index)

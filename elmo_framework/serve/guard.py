@@ -1,4 +1,4 @@
-"""Checks of every request: host, token, and type, size and time of its body."""
+"""ASGI middleware that checks every request: host, token, and type, size and time of its body."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
-from elmo_framework.serve.answers import AnswerError, internal_error
-from elmo_framework.serve.measurements import Measurements
+from elmo_framework.serve.answers import HttpError, internal_error
+from elmo_framework.serve.server_metrics import ServerMetrics
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Guard:
 
     Attributes:
         application: gets the requests that pass, with their whole body.
-        measurements: counts the answers.
+        server_metrics: counts the answers.
         paths: the first parts of the paths of the application, such as `/predict`.
         token: that a request needs; None for none.
         hosts: the names by which the server may be called; None for any.
@@ -53,7 +53,7 @@ class Guard:
     """
 
     application: Application
-    measurements: Measurements
+    server_metrics: ServerMetrics
     paths: Collection[str]
     token: str | None
     hosts: Collection[str] | None
@@ -80,54 +80,54 @@ class Guard:
             # The path of `OPTIONS *` does not begin with a slash.
             path = f"/{scope['path'].removeprefix('/').partition('/')[0]}"
             path = path if path in self.paths else "other"
-            self.measurements.count_request(path, status or _GONE, time.monotonic() - since)
+            self.server_metrics.count_request(path, status or _GONE, time.monotonic() - since)
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         pairs = ((name.decode("latin-1"), value) for name, value in scope["headers"])
         headers = {name.lower(): value.decode("latin-1") for name, value in pairs}
         try:
             self._check(scope, headers)
-        except AnswerError as error:
+        except HttpError as error:
             if "expect" not in headers:  # the client does not wait for leave to send the body
-                with suppress(AnswerError):
+                with suppress(HttpError):
                     await self._body(receive)
             await _refuse(error, send)
             return
         try:
             body = await self._body(receive)
-        except AnswerError as error:
+        except HttpError as error:
             await _refuse(error, send)
             return
         if body is not None:
             await self.application(scope, _replayed(body, receive), send)
 
     def _check(self, scope: Message, headers: Mapping[str, str]) -> None:
-        """Raise AnswerError for a request that is refused by its headers."""
+        """Raise HttpError for a request that is refused by its headers."""
         host = headers.get("host", "").rpartition("@")[2]
         if self.hosts is not None and _without_port(host) not in self.hosts:
             # A web page of another host, whose name leads here, must not read the answers.
-            raise AnswerError(400, "unknown host in the header 'Host'")
+            raise HttpError(400, "unknown host in the header 'Host'")
         is_open = self.token is None or scope["path"] in _OPEN
         if not (is_open or _is_token(headers.get("authorization", ""), self.token or "")):
-            raise AnswerError(401, "send the header 'Authorization: Bearer TOKEN'")
+            raise HttpError(401, "send the header 'Authorization: Bearer TOKEN'")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > self.max_body:
             raise self._too_large()
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and kind != "application/json":
-            raise AnswerError(415, "the body must be JSON, with 'Content-Type: application/json'")
+            raise HttpError(415, "the body must be JSON, with 'Content-Type: application/json'")
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the whole body; None if the client is gone.
 
         Raises:
-            AnswerError: it is too large, or late.
+            HttpError: it is too large, or late.
         """
         try:
             return await asyncio.wait_for(self._received(receive), self.timeout)
         except TimeoutError:
             message = f"the body did not arrive within {self.timeout:g} seconds"
-            raise AnswerError(408, message) from None
+            raise HttpError(408, message) from None
 
     async def _received(self, receive: Receive) -> bytes | None:
         body, size, is_complete = bytearray(), 0, False
@@ -143,11 +143,11 @@ class Guard:
             raise self._too_large()
         return bytes(body)
 
-    def _too_large(self) -> AnswerError:
-        return AnswerError(413, f"the body has more than {self.max_body:,} bytes")
+    def _too_large(self) -> HttpError:
+        return HttpError(413, f"the body has more than {self.max_body:,} bytes")
 
 
-async def _refuse(error: AnswerError, send: Send) -> None:
+async def _refuse(error: HttpError, send: Send) -> None:
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))

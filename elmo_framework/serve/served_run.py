@@ -17,6 +17,7 @@ from elmo_framework.experiment.explain import layer_weights
 from elmo_framework.experiment.inputs import InputReader
 from elmo_framework.experiment.prediction_record import json_of
 from elmo_framework.model.head import Head
+from elmo_framework.nn.part import freeze_parts
 
 _SUFFIX = re.compile(r"(\.tar\.gz|\.tgz|@[^@/]*)$")
 
@@ -56,7 +57,8 @@ class ServedRun:
         return self.run.input_reader()
 
     def warm_up(self) -> None:
-        """Predict once: the first prediction loads libraries, which takes seconds."""
+        """Prepare the weights, and predict once: that loads libraries, which takes seconds."""
+        freeze_parts(self.run.model, "float32")  # a served model does not change any more
         with suppress(InputError):  # not every task reads plain sentences
             self.compute(self.read(["A sentence."]))
 
@@ -72,9 +74,9 @@ class ServedRun:
         """Predict for inputs of similar length together; return the results in their order."""
         task = self.run.head().task
         order = sorted(range(len(inputs)), key=lambda index: task.num_tokens(inputs[index].example))
-        arranged = [inputs[index] for index in order]
+        by_length = [inputs[index] for index in order]
         results: list[dict[str, Any]] = [{}] * len(inputs)
-        predictions = self.run.predictions(arranged, batch_size=self.batch_size)
+        predictions = self.run.predictions(by_length, batch_size=self.batch_size)
         for index, predicted in zip(order, predictions, strict=True):
             results[index] = json_of(task, predicted)
         return results
@@ -94,32 +96,38 @@ class ServedRun:
     def _input(self, value: Any, index: int) -> PredictionInput[Any]:
         task = self.run.head().task
         try:
-            made = self.reader.of(value)
+            prediction_input = self.reader.of(value)
         except DataError as error:
             causes = (error, error.__cause__)
             if any(getattr(each, "path", None) for each in causes):  # a file of the server
                 raise
             raise InputError(str(error), index) from error
-        num_words = sum(map(len, task.sentences(made.example)))
-        if num_words > self.max_words:
-            message = f"this input has {num_words:,} words; at most {self.max_words:,} are accepted"
-            raise TooLongError(message, index)
-        return made
+        num_words = sum(map(len, task.sentences(prediction_input.example)))
+        require_length(num_words, self.max_words, index)
+        return prediction_input
 
 
-def run_name(path: Path) -> str:
-    """Return the name of a run: that of its folder, or of its archive without the suffix."""
-    return _SUFFIX.sub("", (path if "://" in str(path) else path.resolve()).name) or "run"
+def require_length(num_words: int, max_words: int, index: int) -> None:
+    """Raise TooLongError if an input has too many words."""
+    if num_words > max_words:
+        message = f"this input has {num_words:,} words; at most {max_words:,} are accepted"
+        raise TooLongError(message, index)
 
 
-def require_distinct(paths: Sequence[Path]) -> None:
-    """Raise RunError if two runs have the same name."""
-    names: dict[str, Path] = {}
-    for path in paths:
-        name = run_name(path)
+def model_name(place: str) -> str:
+    """Return the name of a run or an encoder: its folder, or its archive without the suffix."""
+    path = Path(place)
+    return _SUFFIX.sub("", (path if "://" in place else path.resolve()).name) or "model"
+
+
+def require_distinct(places: Sequence[str]) -> None:
+    """Raise RunError if two runs or encoders have the same name."""
+    names: dict[str, str] = {}
+    for place in places:
+        name = model_name(place)
         if name in names:
             raise RunError(
-                f"two runs are named {name!r}: {names[name]} and {path}; rename a folder, as the "
-                "name is part of the URL"
+                f"two models are named {name!r}: {names[name]} and {place}; rename a folder, as "
+                "the name is part of the URL"
             )
-        names[name] = path
+        names[name] = place

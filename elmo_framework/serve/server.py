@@ -11,41 +11,50 @@ from pathlib import Path
 from typing import Any
 
 from elmo_framework import console
-from elmo_framework.errors import DataError, RunError
+from elmo_framework.api.pretrained import load_encoder
+from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED
+from elmo_framework.data.tokenizer import build_tokenizer
+from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.load_run import bilm_of, load
 from elmo_framework.io.extras import import_extra
-from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.io.remote import RemotePath, as_path
+from elmo_framework.layers.encoder_files import is_encoder, open_encoder
 from elmo_framework.serve.app import Server
 from elmo_framework.serve.job import TOKEN_VARIABLE, ServingJob
 from elmo_framework.serve.neighbors import NeighborService, check_corpus
-from elmo_framework.serve.served_run import ServedRun, require_distinct, run_name
+from elmo_framework.serve.served_encoder import ServedEncoder
+from elmo_framework.serve.served_run import ServedRun, model_name, require_distinct
 
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
 _BACKLOG = 2_048
 
 
 def serve(job: ServingJob, *, announce: Callable[[str], None]) -> None:
-    """Load runs and answer requests until SIGTERM or Ctrl-C; finish those that were accepted.
+    """Load models and answer requests until SIGTERM or Ctrl-C; finish those that were accepted.
 
     Args:
         job: what is served.
         announce: is given the address once it answers.
 
     Raises:
-        RunError: a run cannot be loaded or predicts nothing, two have the same name, the address
-            cannot be taken or needs a token, or a library is missing.
-        DataError: the corpus or the token cannot be read.
+        RunError: a run cannot be loaded or predicts nothing, two models have the same name, an
+            encoder does not have the precision, the address cannot be taken or needs a token, or a
+            library is missing.
+        DataError: an encoder, the corpus or the token cannot be read.
     """
     for library in ("fastapi", "prometheus_client", "uvicorn"):  # before runs are loaded
         import_extra(library, "serve")
     token = read_token(job.token_file)
-    require_distinct(job.runs)
+    require_distinct(job.models)
     with listening_socket(job.host, job.port) as listener:
         hosts = allowed_hosts(job.host, listener, token)
-        runs = [served_run(path, job) for path in job.runs]
-        server = Server(runs, neighbor_services(runs, job), job=job, token=token, hosts=hosts)
+        of_encoders = [place for place in job.models if is_encoder(place)]
+        encoders = [served_encoder(place, job) for place in of_encoders]
+        runs = [served_run(place, job) for place in job.models if place not in of_encoders]
+        neighbors = neighbor_services(runs, encoders, job)
+        server = Server(runs, encoders, neighbors, job=job, token=token, hosts=hosts)
         listener.listen(_BACKLOG)
-        names = ", ".join(run.name for run in runs)
+        names = ", ".join([*(run.name for run in runs), *(each.name for each in encoders)])
         announce(f"serving {names} at http://{_shown(listener)}")
         # uvicorn raises the signal again after the stop; for a server it is the regular end.
         with suppress(KeyboardInterrupt):
@@ -72,24 +81,48 @@ def http_server(server: Server) -> Any:
     return uvicorn.Server(config)
 
 
-def served_run(path: Path, job: ServingJob) -> ServedRun:
+def served_run(place: str, job: ServingJob) -> ServedRun:
     """Load a run.
 
     Raises:
         RunError: as of `load`; or it predicts nothing.
     """
-    run = load(path, device=job.device, packages=job.packages, bilm=job.run_bilms)
+    path = as_path(place)
+    if not (isinstance(path, RemotePath) or path.exists()):
+        names = allowed(place, [*PACKAGED, *PUBLISHED])
+        raise RunError(f"{place}: neither a folder, an archive nor the name of an encoder; {names}")
+    run = load(place, device=job.device, packages=job.packages, bilm=job.run_bilms)
     run.head()
-    served = ServedRun(run_name(path), run, max_words=job.max_words, batch_size=job.batch_size)
+    served = ServedRun(model_name(place), run, max_words=job.max_words, batch_size=job.batch_size)
     served.warm_up()
     return served
 
 
-def neighbor_services(runs: Sequence[ServedRun], job: ServingJob) -> dict[str, NeighborService]:
-    """Return what finds neighbors in the corpus, for the runs that read a frozen biLM.
+def served_encoder(place: str, job: ServingJob) -> ServedEncoder:
+    """Load an encoder.
 
     Raises:
-        RunError: there is a corpus, and none of the runs reads such a biLM.
+        RunError: it does not have the precision, or there is no such tokenizer.
+        DataError: its files are damaged.
+    """
+    tokenizer = build_tokenizer(job.tokenizer)
+    try:
+        encoder = load_encoder(place, device=job.device, precision=job.precision)
+    except ValueError as error:
+        raise RunError(f"{place}: {error}") from error
+    name, limits = model_name(place), (job.max_words, job.max_numbers)
+    served = ServedEncoder(name, encoder, tokenizer, *limits)
+    served.warm_up()
+    return served
+
+
+def neighbor_services(
+    runs: Sequence[ServedRun], encoders: Sequence[ServedEncoder], job: ServingJob
+) -> dict[str, NeighborService]:
+    """Return what finds neighbors in the corpus, for encoders and runs that read a frozen biLM.
+
+    Raises:
+        RunError: there is a corpus, but no encoder, and none of the runs reads such a biLM.
         DataError: the corpus cannot be read.
     """
     services: dict[str, NeighborService] = {}
@@ -97,6 +130,8 @@ def neighbor_services(runs: Sequence[ServedRun], job: ServingJob) -> dict[str, N
     if job.corpus is None:
         return services
     check_corpus(job.corpus)
+    for encoder in encoders:
+        services[encoder.name] = NeighborService(encoder.encoder.source, job.corpus, job.device)
     for each in runs:
         assert each.run.run is not None  # it was loaded
         try:

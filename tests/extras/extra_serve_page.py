@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from elmo_framework.serve.app import Server
 from tests.extras.browser import Browser, browser
-from tests.served_runs import PASSAGE, RUNS, canned_server, running
+from tests.served_runs import ENCODERS, PASSAGE, RUNS, canned_server, running
 
 TEXT = "Anna Kovacs moved to Lisbon , with Ltd"
 TARGETS = [{"start": 4, "end": 5, "lemma": "bank", "pos": "NOUN"}]
@@ -158,6 +159,16 @@ def test_errors_are_told_and_the_page_goes_on(window: Browser) -> None:
         window.click("#predict")
         window.wait("document.getElementById('problem').textContent")
         assert "20 characters" in window.text("#problem")
+    window.errors()
+
+
+def test_a_server_of_encoders_has_no_form(window: Browser) -> None:
+    job = canned_server().job
+    with running(Server([], ENCODERS, {}, job=job, token=None, hosts=None)) as url:
+        window.open(url)
+        window.wait("document.getElementById('results').textContent")
+        assert "/embed" in window.text("#results")
+        assert window.run("return document.getElementById('form').hidden")
     window.errors()
 
 

@@ -358,7 +358,11 @@ async function begin() {
   if (!answer) return;
   state.runs = answer.runs;
   byId("login").hidden = true;
-  byId("form").hidden = false;
+  byId("form").hidden = !state.runs.length;
+  if (!state.runs.length) {
+    byId("results").replaceChildren(note("This server has encoders only: ask for vectors at /embed."));
+    return;
+  }
   byId("run").replaceChildren(...answer.runs.map((run) => make("option", {}, run.name)));
   byId("choice").hidden = answer.runs.length < 2;
   showForm();

@@ -6,15 +6,16 @@ import asyncio
 import json
 import logging
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 import pytest
 
 from elmo_framework.serve.app import Server
-from tests.served_runs import RUNS, CannedRun, canned_server
+from tests.served_runs import ENCODERS, RUNS, CannedNeighbors, CannedRun, canned_server
 
 pytest.importorskip("fastapi")
 from fastapi.testclient import TestClient
@@ -81,11 +82,25 @@ def test_runs_are_described(client: TestClient, run: CannedRun) -> None:
         ("/predict/ner", json.dumps({"inputs": ["a" * 101]}), 413, "100 characters"),
         ("/predict/ner", json.dumps({"inputs": ["a" * 2_000]}), 413, "more than 2,000 bytes"),
         ("/predict/nerr", '{"inputs": ["a"]}', 404, "Did you mean 'ner'?"),
-        ("/predict", '{"inputs": ["a"]}', 404, "name a run, as in /predict/RUN"),
+        ("/predict", '{"inputs": ["a"]}', 404, "name one, as in /predict/RUN"),
         ("/nothing", "{}", 404, "Not Found"),
         ("/runs", "{}", 405, "Method Not Allowed"),
         ("/neighbors/pos", '{"words": ["a"], "position": 0}', 404, "without --corpus"),
         ("/neighbors/ner", '{"words": ["a"], "position": -1}', 422, "position"),
+        ("/embed/bilm", '{"inputs": ["a", 3]}', 422, "inputs.1: expected a sentence or an object"),
+        ("/embed/bilm", '{"inputs": [{"words": ["a"]}]}', 422, "or its words as 'tokens' alone"),
+        ("/embed/bilm", '{"inputs": [{"tokens": ["a", 1]}]}', 422, "found {'tokens': ['a', 1]}"),
+        ("/embed/bilm", '{"inputs": [{"tokens": "a"}]}', 422, "found {'tokens': 'a'}"),
+        ("/embed/bilm", '{"inputs": ["a"], "layers": "topp"}', 422, "layers: expected 'all', 'av"),
+        ("/embed/bilm", '{"inputs": ["a"], "layers": [1.5]}', 422, "layers: expected 'all', 'av"),
+        ("/embed/bilm", '{"inputs": ["a"], "layers": 2}', 422, "a number from -2 to 1"),
+        ("/embed/bilm", '{"inputs": ["a"], "pool": "sum"}', 422, "pool: Input should be 'none'"),
+        ("/embed/bilm", '{"inputs": []}', 422, "inputs: List should have at least 1 item"),
+        ("/embed/bilm", '{"inputs": ["a b c d e f g"]}', 413, "7 words; at most 6"),
+        ("/embed/bilm", '{"inputs": ["a b c", "a b c d"]}', 413, "more than 24 numbers"),
+        ("/embed/mini", '{"inputs": ["a"]}', 404, "unknown encoder 'mini'; choose from bilm"),
+        ("/embed/ner", '{"inputs": ["a"]}', 404, "unknown encoder 'ner'"),
+        ("/predict/bilm", '{"inputs": ["a"]}', 404, "unknown run 'bilm'"),
     ],
 )
 def test_bad_requests_get_one_shape(
@@ -94,6 +109,67 @@ def test_bad_requests_get_one_shape(
     answer = client.post(path, content=body, headers=JSON)
     assert answer.status_code == status
     assert message in error(answer)["message"]
+
+
+VECTORS = [[[0, 0.1], [1, 0.1]], [[0, 1.1], [1, 1.1]]]
+"""Those of two words in two layers; see `tests.served_runs`."""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, VECTORS),
+        ({"layers": [-1]}, [VECTORS[1]]),
+        ({"layers": 0}, VECTORS[0]),
+        ({"layers": "top", "pool": "mean"}, [0.5, 1.1]),
+        ({"pool": "first_last"}, [[0, 0.1, 1, 0.1], [0, 1.1, 1, 1.1]]),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["float", "base64"])
+def test_vectors_are_those_that_were_asked_for(
+    client: TestClient, options: dict[str, Any], expected: list[Any], encoding: str
+) -> None:
+    body = {"inputs": ["Anna left", {"tokens": ["an n", "left"]}], **options}
+    answer = client.post("/embed", json={**body, "encoding_format": encoding}).json()
+    assert answer["encoder"] == "bilm"
+    assert [each["words"] for each in answer["embeddings"]] == [["Anna", "left"], ["an n", "left"]]
+    for each in answer["embeddings"]:
+        vectors = each["vectors"]
+        if encoding == "base64":
+            vectors = np.frombuffer(b64decode(vectors), "<f4").reshape(each["shape"])
+            expected = np.float32(expected).tolist()
+            vectors = vectors.tolist()
+        assert vectors == expected
+
+
+def test_numbers_of_vectors_are_those_of_a_request(client: TestClient) -> None:
+    limit = ["a b c", "a b c"]  # of 4 numbers a word
+    answers = [
+        client.post("/embed", json={"inputs": inputs, **options}).status_code
+        for inputs, options in (
+            (limit, {}),
+            ([*limit, "a"], {}),
+            ([*limit, "a"], {"layers": "top"}),
+            ([*limit, "a"], {"pool": "mean"}),
+        )
+    ]
+    assert answers == [200, 413, 200, 200]
+
+
+def test_encoders_are_described(client: TestClient) -> None:
+    described = {"name": "bilm", "num_layers": 2, "dim": 2, "has_neighbors": False}
+    assert client.get("/encoders").json()["encoders"] == [described]
+
+
+def test_an_encoder_alone_is_no_run() -> None:
+    job = canned_server().job
+    server = Server([], ENCODERS, {"bilm": CannedNeighbors()}, job=job, token=None, hosts=None)
+    client = TestClient(server.application)
+    answer = client.post("/predict", json={"inputs": ["a"]})
+    assert (answer.status_code, error(answer)["message"]) == (404, "this server has no run")
+    answer = client.post("/neighbors/bilm", json={"words": ["a"], "position": 0})
+    assert answer.json()["num_compared"] == 2
+    server.worker.close()
 
 
 def test_an_error_names_its_input(client: TestClient) -> None:
@@ -135,7 +211,7 @@ def test_a_token_is_needed_but_for_the_page_and_health() -> None:
 
 
 def test_another_host_is_refused() -> None:
-    server = Server(RUNS, {}, job=canned_server().job, token=None, hosts={"127.0.0.1", "[::1]"})
+    server = Server(RUNS, [], {}, job=canned_server().job, token=None, hosts={"127.0.0.1", "[::1]"})
     client = TestClient(server.application)
     statuses = {
         host: client.get("/health", headers={"Host": host}).status_code
@@ -183,7 +259,7 @@ def test_a_path_without_a_slash_is_answered(server: Server) -> None:
     scope = {"type": "http", "method": "OPTIONS", "path": "*", "query_string": b"", "headers": []}
     asyncio.run(server.application(scope, receive, send))
     assert sent[0]["status"] == 404
-    assert b'{path="other",status="404"} 1.0' in server.measurements.text()
+    assert b'{path="other",status="404"} 1.0' in server.server_metrics.text()
 
 
 def test_only_an_input_has_its_position_in_an_error(client: TestClient) -> None:

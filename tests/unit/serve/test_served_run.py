@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.encoders.lstm import LstmEncoder
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.layers.encoder_files import open_encoder
@@ -20,8 +21,8 @@ from elmo_framework.serve.served_run import (
     InputError,
     ServedRun,
     TooLongError,
+    model_name,
     require_distinct,
-    run_name,
 )
 from elmo_framework.serve.worker import Worker
 from tests.numpy_bilm import NumpyBiLm
@@ -46,6 +47,26 @@ def served(run: Assembly) -> ServedRun:
 def rounded(value: Any) -> Any:
     """Another batch may change the last bits."""
     return json.loads(json.dumps(value), parse_float=lambda text: round(float(text), 4))
+
+
+def test_a_served_run_predicts_with_frozen_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.jsonl").write_text('{"tokens": ["Anna", "left"], "tags": ["B-PER", "O"]}')
+    embedder = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}}
+    encoder = {"type": "lstm", "hidden_size": 3, "bidirectional": True}
+    model = {"type": "crf_tagger", "embedder": embedder, "encoder": encoder}
+    experiment = tagging(tmp_path / "train.jsonl", tokenizer="whitespace", model=model)
+    run = Assembly.build(experiment, device=torch.device("cpu"))
+    run.model.eval()
+    expected, frozen = run.predict(["Anna left x"]), list[object]()
+    served = ServedRun("ner", run, max_words=6, batch_size=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(LstmEncoder, "freeze", lambda *arguments: frozen.extend(arguments))
+        served.warm_up()
+    assert frozen == [run.head().encoder, "float32"]
+    served.warm_up()
+    assert rounded(served.compute(served.read(["Anna left x"]))) == rounded(expected)
 
 
 def test_predictions_together_equal_those_alone(served: ServedRun, run: Assembly) -> None:
@@ -110,7 +131,7 @@ def test_neighbors_are_those_of_the_command(numpy_bilm: NumpyBiLm, tmp_path: Pat
 
 
 def test_names_are_those_of_folders_and_archives(tmp_path: Path) -> None:
-    names = [run_name(Path(each)) for each in ("runs/ner", "a/ner.v2.tar.gz", "runs/ner/")]
+    names = [model_name(each) for each in ("runs/ner", "a/ner.v2.tar.gz", "runs/ner/")]
     assert names == ["ner", "ner.v2", "ner"]
-    with pytest.raises(RunError, match="two runs are named 'ner'"):
-        require_distinct([tmp_path / "a/ner", tmp_path / "b/ner.tar.gz"])
+    with pytest.raises(RunError, match="two models are named 'ner'"):
+        require_distinct([str(tmp_path / "a/ner"), str(tmp_path / "b/ner.tar.gz")])

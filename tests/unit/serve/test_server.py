@@ -68,9 +68,11 @@ def test_a_bad_address_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"--port {port}: Address already in use" in capsys.readouterr().err
     assert main(["serve", "runs/missing", "--port", "70000"]) == 2
     assert main(["serve", "runs/missing", "--host", "no such host"]) == 2
-    assert main(["serve", "runs/missing", "--port", "0"]) == 2
+    assert main(["serve", "minni", "--port", "0"]) == 2
     errors = capsys.readouterr().err.splitlines()
     assert [line.startswith("error: ") for line in errors] == [True] * 3
+    assert "minni: neither a folder, an archive" in errors[-1]
+    assert "Did you mean 'mini'?" in errors[-1]
 
 
 def test_a_silent_connection_is_closed() -> None:

@@ -12,7 +12,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 @final
-class Measurements:
+class ServerMetrics:
     """Counters and histograms of one server.
 
     Args:
@@ -29,12 +29,14 @@ class Measurements:
             "elmo_requests", "Requests answered.", ["path", "status"], registry=registry
         )
         self._seconds = library.Histogram(
-            *("elmo_request_seconds", "Time to answer a request.", ["path"]),
+            "elmo_request_seconds",
+            "Time to answer a request.",
+            ["path"],
             buckets=_SECONDS,
             registry=registry,
         )
         self._batches = library.Histogram(
-            *("elmo_batch_inputs", "Inputs computed together."), buckets=_SIZES, registry=registry
+            "elmo_batch_inputs", "Inputs computed together.", buckets=_SIZES, registry=registry
         )
         self._computing = library.Counter(
             "elmo_computing_seconds", "Time in which models computed.", registry=registry
