@@ -128,7 +128,7 @@ def test_cached_layers_without_checksums_are_recomputed(
 ) -> None:
     (store,) = Path("cache/layers").iterdir()
     shard = shutil.copytree(store, layers / store.name) / "00000"
-    before = (shard / "vectors.bin").read_bytes()
+    before = np.fromfile(shard / "vectors.bin", np.float32)
     shutil.rmtree("runs/ner_cached")
 
     assert main(["train", "configs/ner_cached.json", "-s", "runs/ner_cached"]) == 0
@@ -136,7 +136,6 @@ def test_cached_layers_without_checksums_are_recomputed(
     messages = capsys.readouterr().err
     assert "damaged: an earlier version wrote it without checksums" in messages
     assert (shard / "checksums.npy").exists()
-    if first.is_exact:
-        assert (shard / "vectors.bin").read_bytes() == before
+    first.check_arrays({"all": np.fromfile(shard / "vectors.bin", np.float32)}, {"all": before})
     scores = load("runs/ner_cached", device="cpu").evaluate("data/ner.txt")
     first.check_scores(scores, first.json("scores.json")["ner_cached"])
