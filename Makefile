@@ -125,7 +125,8 @@ paper: install $(PAPER_CONTROL)  ## train the missing runs of the paper's tables
 				experiments/paper/$$study.jsonnet -s experiments/results/$$study --final; \
 		fi; \
 		$(ONE_THREAD) $(VENV)/bin/elmo study experiments/paper/$$study.jsonnet \
-			-s experiments/results/$$study --jobs $(or $(JOBS),2) --final; \
+			-s experiments/results/$$study --jobs $(or $(JOBS),2) --final \
+			$$([ $$study = table1 ] || echo --reuse experiments/results/table1); \
 		$(VENV)/bin/python experiments/paper/evidence.py; \
 	done
 

@@ -8,5 +8,4 @@ EQUIVALENT: Mapping[str, str] = {
     "0fd9140a0f": "estimate.py: `start` sets the number before anything reads it",
     "2101976c9c": "tests/architecture: the last statement of every model is `self.initialize`",
     "7bfce0322d": "shard_files.py: NumPy loads no pickles by default",
-    "933055c2c2": "row_product.py: other numbers of many sizes tell orders of a sum apart too",
 }

@@ -30,7 +30,7 @@ _TRAINING = [
         "training/unfreezing.py",
         ("    if _trained_layers(model, trained):\n        return None\n", ""),
         ("unfreezing.layer_decay**depth", "unfreezing.layer_decay"),
-        ("for parameter in layer if id(parameter) in wanted]", "for parameter in layer]"),
+        ("for parameter in layer if id(parameter) in trained_ids]", "for parameter in layer]"),
     ),
     *_faults(
         "training/trainer.py",
@@ -72,7 +72,9 @@ _TRAINING = [
         (".div_(self.rank.world_size)\n            pending", "\n            pending"),
     ),
     *_faults("training/moving_average.py", ("1 - self._decay", "self._decay")),
-    *_faults("experiment/metadata.py", ("given is not None and given.get(key) is None", "False")),
+    *_faults(
+        "experiment/config_changes.py", ("given is not None and given.get(key) is None", "False")
+    ),
     *_faults(
         "training/state.py",
         ("score <= max(self.scores)", "score < max(self.scores)"),
@@ -103,6 +105,20 @@ _NN = [
         ("reversed_rows(rows, mask) if self.is_backward else rows", "rows"),
         ("else outputs) * mask[:, :, None]", "else outputs)"),
     ),
+    *_faults(
+        "nn/highway_layer.py",
+        ("slice(-layer.sizes[-1]) if layer.is_backward else ", ""),
+        ("    if is_needed:\n", "    if True:\n"),
+        ("weights.detached(), mask", "weights, mask"),
+    ),
+    *_faults(
+        "nn/recurrent.py",
+        ("forget_gate=_FORGET_GATE,", ""),
+        ("        and autocast_dtype(inputs) is None\n", ""),
+        ("        and not is_traced()\n", ""),
+        (" and mask.any():", ":"),
+        ("            words = functional.dropout(words, network.dropout)\n", "            pass\n"),
+    ),
     *_faults("nn/masking.py", (' and device.type != "cpu" and mask.all()', " and False")),
     *_faults("nn/spans.py", ("range(min(length, max_width))", "range(max_width)")),
     *_faults(
@@ -125,6 +141,7 @@ _NN = [
     ),
     *_faults("kernels/packed_product.py", ('"int8, a scale per row"', '"int8"')),
     *_faults("embedding/embed.py", ("ARITHMETIC[job.precision]", "job.precision")),
+    *_faults("layers/shared_source.py", (", uses_cpu_code(device), ", ", ")),
     *_faults("layers/word_vector_cache.py", ("padding = bytes(size)", "padding = bytes()")),
     *_faults(
         "io/process.py",
@@ -133,7 +150,38 @@ _NN = [
     ),
     *_faults("serve/server.py", ("TCP_NODELAY, 1)", "TCP_NODELAY, 0)")),
     *_faults("serve/worker.py", ("or self._is_closed)", "or self._is_closed, 9.0)")),
-    *_faults("kernels/row_product.c", ("total += sum;", "total = sum;")),
+    *_faults(
+        "kernels/character_maxima.c",
+        ("ids[t] < 0 || ids[t] >= num_ids", "0"),
+        (" | (sum[v] != sum[v])", ""),
+        ("last + 1, ids", "last, ids"),
+        ("length - b->width < ends[word] ? length - b->width : ends[word]", "ends[word]"),
+        ("(ids[t + j] * width + j)", "(ids[t + j] * width)"),
+    ),
+    *_faults("kernels/character_maxima.py", ("added[:, 0] += bias", "added[:] += bias")),
+    *_faults(
+        "nn/frozen_lstm.py",
+        ("[_GATES.to(weight.device)]", ""),
+        ("(num_directions, _CELLS) if first else (1, _INPUTS)", "(num_directions, _CELLS)"),
+        ("view(*mask.shape, len(states), -1)", "view(*mask.shape, 1, -1)"),
+        ("        if network.proj_size:\n            return None\n", ""),
+    ),
+    *_faults(
+        "encoders/lstm.py",
+        ("self._frozen is not None and not self.training", "self._frozen is not None"),
+        ("not self.training and not torch.is_grad_enabled()", "not self.training"),
+    ),
+    *_faults("serve/served_run.py", ("freeze_parts(self.run.model,", "(self.run.model,")),
+    *_faults(
+        "serve/served_encoder.py",
+        ('"<f4").tobytes()', '"<f4").tobytes("F")'),
+        ("self.num_layers(request) * pooled_dim", "pooled_dim"),
+        ('len(words) if request.pool == "none" else 1', "len(words)"),
+    ),
+    *_faults(
+        "nn/char_cnn.py",
+        ("self._frozen is not None and not torch.is_grad_enabled()", "self._frozen is not None"),
+    ),
     *_faults("kernels/window_maxima.py", ("-len(rows) % _STEP_OF_WINDOWS", "0")),
     *_faults(
         "kernels/prebuilt.py",
@@ -143,10 +191,11 @@ _NN = [
     *_faults("kernels/compiler.py", ("if path := prebuilt_file(", "if path := bool(")),
     *_faults(
         "kernels/packed.h",
-        ("first ? total[r][v] + sum[r][v] : sum[r][v]", "sum[r][v]"),
+        ("                if (p->first)\n", "                if (0)\n"),
+        ("w->bias && p->end == p->depth", "w->bias"),
+        ("p->first ? (whole){0} : ((const whole *)offsets)[v]", "((const whole *)offsets)[v]"),
         ("largest = bits > largest ? bits : largest;", "largest = bits;"),
         ("(uint8_t)(bits + 128)", "(uint8_t)bits"),
-        ("if (w->bias)", "if (0)"),
     ),
     *_faults(
         "kernels/blocked_product.c",
@@ -156,6 +205,18 @@ _NN = [
         ("    if (number % 2)\n        narrow[number] = 0;\n", ""),
         ("first : first * GROUP", "first : first"),
         ("multiply(p, row, rows, packed, 1, GROUP,", "multiply(p, row, rows, packed, GROUP, 1,"),
+    ),
+    *_faults(
+        "kernels/blocked_product.c",
+        ("else if (width > GROUP - 2 * LANES)", "else if (0)"),
+        ("else if (width > GROUP - LANES)", "else if (0)"),
+    ),
+    *_faults(
+        "kernels/highway_layer.c",
+        ("l->is_backward ? l->num_steps - 1 - number : number", "number"),
+        ("        begin(l, next, kept);\n", ""),
+        ("            memset(sums, 0, 4 * now.rows * l->width);\n", "            ;\n"),
+        ("of_carried ? of_carried + first : 0", "of_carried"),
     ),
     *_faults(
         "kernels/training_layer.c",
@@ -216,7 +277,13 @@ _NN = [
         ("num_samples + repeats", "num_samples + 0 * repeats"),
     ),
     *_faults(
-        "nn/highway.py", ("torch.lerp(inputs, transformed,", "torch.lerp(transformed, inputs,")
+        "nn/highway.py",
+        ("torch.lerp(inputs, transformed,", "torch.lerp(transformed, inputs,"),
+    ),
+    *_faults(
+        "nn/row_wise.py",
+        ("missing = -dim % _VECTORS", "missing = 0"),
+        ("padded.numel() < _ONE_THREAD", "True"),
     ),
     *_faults("bilm/layer_mix.py", ("return gamma * mixed", "return mixed")),
     *_faults("nn/elmo_lstm.py", ("(2 * size, size)", "(size, 2 * size)")),
@@ -411,6 +478,47 @@ _COMPAT = [
         ("        if is_language_model(here.context):", "        if False:"),
     ),
     *_faults(
+        "compat/allennlp/rules.py", ("truncated(json.dumps(value))", "truncated(repr(value))")
+    ),
+    *_faults(
+        "compat/allennlp/embedders.py",
+        (
+            "is_refused = name not in here.context.indexers and here.context.missing",
+            "is_refused = False",
+        ),
+    ),
+    *_faults(
+        "compat/allennlp/recognize.py",
+        ('_WEIGHTS = (WEIGHTS_NAME, "best.th")', "_WEIGHTS = (WEIGHTS_NAME,)"),
+    ),
+    *_faults(
+        "commands/allennlp_flags.py",
+        ("num_places == _COMMAND_AND_FOLDER", "num_places"),
+    ),
+    *_faults("tasks/srl/example.py", ("    if not (predicates or forms):\n", "    if False:\n")),
+    *_faults(
+        "model/weights.py",
+        ("EOFError, ValueError, LookupError, TypeError)", "EOFError, ValueError, TypeError)"),
+    ),
+    *_faults(
+        "config/load.py", ('lines += [f"    also undefined: ', 'others += [f"    also undefined: ')
+    ),
+    *_faults(
+        "analysis/run_table.py",
+        ("(imported if run.weights.is_file() else unfinished)", "unfinished"),
+    ),
+    *_faults(
+        "bilm/files/load.py",
+        (
+            "path for path in paths if not path.is_file()",
+            "path for path in paths[::-1] if not path.is_file()",
+        ),
+    ),
+    *_faults(
+        "modules/scalar_mix.py",
+        ("[float(weight) for weight in initial_scalar_parameters]", "[*initial_scalar_parameters]"),
+    ),
+    *_faults(
         "commands/command.py",
         (
             "        from elmo_framework.compat.bilm_tf import refuse_options\n",
@@ -432,10 +540,17 @@ _COMPAT = [
     *_faults(
         "compat/allennlp/load.py",
         ("    files += [] if weights is None else [weights]\n", ""),
+        ("[*serialized_files(archive).values()] or [archive]", "[archive / 'config.json']"),
     ),
     *_faults(
         "compat/allennlp/archive.py",
         ("and published_name(places) is None:", "and False:"),
+        ("    ).overridden(overrides)\n", "    )\n"),
+        ("    if run.config.is_file() and not force:\n", "    if False:\n"),
+        (
+            "        if not any(name.startswith(_VOCABULARY) for name in files):\n",
+            "        if False:\n",
+        ),
         ('listed if name == "labels" else listed[1:]', "listed[1:]"),
     ),
     *_faults(
@@ -541,7 +656,9 @@ _COMPAT = [
         ('ours["cache_dtype"] = "float32"', "pass"),
     ),
     *_faults(
-        "compat/allennlp/training.py", ('return {"device": "auto"}', 'return {"device": "cuda"}')
+        "compat/allennlp/training.py",
+        ('    if here.key != "keep_most_recent_by_count":\n', "    if True:\n"),
+        ('return {"device": "auto"}', 'return {"device": "cuda"}'),
     ),
 ]
 
@@ -568,7 +685,19 @@ _ANALYSIS = [
         ("_widening(self.num_groups) * (means - value)", "(means - value)"),
         ("part.shrinkage * _widening(num_runs)", "_widening(num_runs)"),
     ),
-    *_faults("study/parts.py", ("(cell + mark, reason), []", '(cell + mark, ""), []')),
+    *_faults("study/report_parts.py", ("(cell + mark, reason), []", '(cell + mark, ""), []')),
+    *_faults(
+        "study/reuse.py",
+        ("            and self._content(run).is_of(record)\n", ""),
+        ("self.data == set(record.digests", "bool(self.data) or not set(record.digests"),
+        ("if own.test is not None or not self._needs_test(run)", "if True"),
+        ("record.test if is_same_test and", "record.test if"),
+        ("is_same_test and self._needs_test(run) else", "is_same_test else"),
+        ('record.origin is not None and state.state(run) == "unscored"', "False"),
+        ('["validation", "test"] if has_test else', '["validation", "test"] if True else'),
+        ("run.plan.seed == record.seed\n            and not record.is_pruned", "True"),
+        ('origin=record.origin or f"', 'origin=f"'),
+    ),
 ]
 
 FAULTS: Sequence[Fault] = (

@@ -114,7 +114,7 @@ def _are_close(arguments: Namespace, softmax: str) -> bool:
     for device, precision in (("cpu", "float32"), *((arguments.device, p) for p in _PRECISIONS)):
         of_precision = {**changes, "trainer.precision": precision}
         trainer = pretraining(arguments, of_precision, device=device)
-        trainer._update = trainer.update  # candidates from the CPU cannot be recorded
+        trainer._recorded_update = trainer.update  # candidates from the CPU cannot be recorded
         losses = _losses(trainer, arguments.steps)
         if expected is None:
             expected = losses
@@ -157,7 +157,7 @@ def _compare_replays(arguments: Namespace) -> bool:
     for is_recorded in (True, False):
         trainer = pretraining(arguments, {}, device=arguments.device)
         if not is_recorded:
-            trainer._update = trainer.update
+            trainer._recorded_update = trainer.update
         seed_everything(SEED)
         by_way.append([float(each.loss) for each in islice(trainer.steps(), arguments.steps)])
         recorded += num_recorded(trainer)

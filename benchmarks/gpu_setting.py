@@ -74,7 +74,7 @@ def overrides(changes: Changes) -> list[str]:
 
 def num_recorded(trainer: Trainer) -> int:
     """Return how many forms of updates are recorded as CUDA graphs."""
-    update = trainer._update
+    update = trainer._recorded_update
     return update.num_recorded if isinstance(update, RecordedUpdate) else 0
 
 

@@ -49,7 +49,10 @@ _PRELOADED = ("torch", "torch.distributed", "scipy.optimize", "h5py", "pydantic"
 """Large libraries that are imported once, before the processes of the trials are forked."""
 _CPU_SECONDS, _SECONDS, _BYTES = 120, 900, 8 << 30
 """The limits of a trial; a fault can make a loop endless or a tensor huge."""
-_WRAPPERS: Mapping[str, Sequence[str]] = {"activations.h": ("lstm_step.c", "highway_step.c")}
+_WRAPPERS: Mapping[str, Sequence[str]] = {
+    "activations.h": ("lstm_step.c", "highway_step.c"),
+    "layer_product.h": ("training_layer.c", "highway_layer.c"),
+}
 """Which C files include a header."""
 
 Verdict = str

@@ -3,9 +3,9 @@
     python benchmarks/one_sentence.py --bilm mini --run runs/ner-mini
 
 The words of the sentence are known after the first call, as most words of most sentences are. Each
-row is a median; the ways take turns. `elmo serve` is measured twice: its worker alone, and a
-request over HTTP on a connection that stays open. A prediction is the work of the biLM and of the
-head of the task.
+row is a median; the ways take turns. Requests to `elmo serve` go over HTTP, on a connection that
+stays open: for all layers of the biLM, in base64, and for a prediction of the run, which is the
+work of the biLM and of the head of the task.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias, get_args
@@ -49,8 +49,12 @@ def main() -> int:
     torch.set_num_threads(arguments.threads)
     keep_freed_memory()
     words = [f"word{number}" for number in range(arguments.words)]
-    with _server(arguments) as ask:
-        ways = {**_embedding(arguments.bilm, words), **_serving(arguments.run, words), **ask(words)}
+    with ExitStack() as servers:
+        ways = {
+            **_embedding(arguments.bilm, words),
+            **_requests(arguments, words, servers),
+            **_serving(arguments.run, words),
+        }
         times = _medians(ways, arguments.repeats)
     say("| way | ms |\n|---|---|")
     for name, milliseconds in times.items():
@@ -71,39 +75,54 @@ def _embedding(bilm: str, words: list[str]) -> Ways:
 def _serving(run: Path, words: list[str]) -> Ways:
     """Return a prediction as the server's thread computes it: alone, and with its worker."""
     served = ServedRun("run", load(run), max_words=1000, batch_size=32)
+    served.warm_up()
     worker = Worker(batch_size=32, max_waiting=32)
     text = " ".join(words)
     return {
         "prediction of the run": lambda: served.compute(served.read([text])),
-        "`elmo serve`, without HTTP": lambda: worker.submit(served, [text]).result(),
+        "the same, by the thread of `elmo serve`": lambda: worker.submit(served, [text]).result(),
     }
 
 
+def _requests(arguments: Namespace, words: list[str], servers: ExitStack) -> Ways:
+    """Start a server for each way, and return what asks it over one connection."""
+    text = " ".join(words)
+    vectors = {"inputs": [text], "encoding_format": "base64"}
+    ways: dict[str, Callable[[], object]] = {}
+    for precision in get_args(Precision):
+        connection = servers.enter_context(
+            _server(arguments.threads, arguments.bilm, "--precision", precision)
+        )
+        ways[f"`elmo serve`, vectors, {precision}"] = partial(
+            _answer, connection, "/embed", vectors
+        )
+    connection = servers.enter_context(_server(arguments.threads, str(arguments.run)))
+    ask = partial(_answer, connection, "/predict", {"inputs": [text]})
+    return {**ways, "`elmo serve`, prediction": ask}
+
+
 @contextmanager
-def _server(arguments: Namespace) -> Iterator[Callable[[list[str]], Ways]]:
-    """Start `elmo serve`, and give what asks it over one connection."""
-    command = tied([*ELMO, "serve", str(arguments.run), "--port", "0"])
-    environment = {**os.environ, "OMP_NUM_THREADS": str(arguments.threads)}
+def _server(threads: int, *arguments: str) -> Iterator[http.client.HTTPConnection]:
+    """Start `elmo serve`; yield a connection to it."""
+    command = tied([*ELMO, "serve", *arguments, "--port", "0"])
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     with subprocess.Popen(
         command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         assert process.stdout is not None
         port = next(int(match[1]) for line in process.stdout if (match := _URL.search(line)))
         connection = http.client.HTTPConnection("127.0.0.1", port)
-
-        def ways(words: list[str]) -> Ways:
-            body = json.dumps({"inputs": [" ".join(words)]})
-            return {"`elmo serve`, with HTTP": lambda: _answer(connection, body)}
-
         try:
-            yield ways
+            yield connection
         finally:
             connection.close()
             process.terminate()
 
 
-def _answer(connection: http.client.HTTPConnection, body: str) -> object:
-    connection.request("POST", "/predict", body, {"Content-Type": "application/json"})
+def _answer(
+    connection: http.client.HTTPConnection, path: str, request: Mapping[str, object]
+) -> object:
+    connection.request("POST", path, json.dumps(request), {"Content-Type": "application/json"})
     response = connection.getresponse()
     if response.status != _OK:
         raise SystemExit(f"status {response.status}: {response.read()!r}")

@@ -33,8 +33,8 @@ from elmo_framework.config.parse import parse
 from elmo_framework.config.signature import component_class
 from elmo_framework.console import render_table
 from elmo_framework.errors import ElmoFrameworkError, RunError
+from elmo_framework.experiment.environment import describe_environment
 from elmo_framework.experiment.experiment import Experiment, Split
-from elmo_framework.experiment.metadata import describe_environment
 from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.model.task import HeadTask
 from elmo_framework.study.check import load_study

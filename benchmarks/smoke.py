@@ -24,6 +24,7 @@ from training_step import Training
 
 from elmo_framework.bilm.files.load import read_bilm
 from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.encoders.lstm import LstmEncoder
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.kernels.compiler import slow_path_reason
 from elmo_framework.kernels.packed_product import Precision
@@ -109,7 +110,7 @@ def _cases(arguments: Namespace) -> list[Case]:
                     _TOLERANCES[precision],
                 )
             )
-    return [*cases, _training_case(arguments)]
+    return [*cases, _training_case(arguments), _head_case()]
 
 
 def _reader(frozen: FrozenBiLm) -> Callable[[Sequence[Sentence]], torch.Tensor]:
@@ -139,6 +140,21 @@ def _training_case(arguments: Namespace) -> Case:
     with accelerator_code():
         plain = updates()
     return Case("training step, small", fast, plain, 1e-3)
+
+
+def _head_case() -> Case:
+    torch.manual_seed(0)
+    encoder = LstmEncoder(input_dim=300, hidden_size=300, bidirectional=True)
+    vectors = torch.randn(64, 24, 300)
+    mask = torch.arange(24) < torch.tensor([24 - row % 16 for row in range(64)])[:, None]
+
+    def update() -> torch.Tensor:
+        encoder.zero_grad()
+        encoder(vectors, mask).pow(2).sum().backward()
+        gradients = [parameter.grad for parameter in encoder.parameters()]
+        return torch.cat([each.flatten() for each in gradients if each is not None])
+
+    return Case("gradients of an LSTM of a head", update, update, _TOLERANCES["float32"])
 
 
 if __name__ == "__main__":

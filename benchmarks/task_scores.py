@@ -27,7 +27,7 @@ from children import Children, ending_children
 from measuring import say
 
 from elmo_framework.config.load import Config
-from elmo_framework.experiment.metadata import differences
+from elmo_framework.experiment.config_changes import differences
 from elmo_framework.io.files import write_text
 
 _EXPERIMENTS = Path(__file__).parents[1] / "experiments"

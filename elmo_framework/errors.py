@@ -119,15 +119,16 @@ def _listed(name: str, names: Iterable[str]) -> str:
     spellings = (name, name.lower())
     nearest = [near for each in spellings for near in difflib.get_close_matches(each, choices, n=1)]
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    return f"{', '.join(map(_truncate, choices)) or '(none)'}.{hint}"
+    return f"{', '.join(map(truncated, choices)) or '(none)'}.{hint}"
 
 
 def shown(value: object) -> str:
     """Return the repr of a value, truncated to 100 characters."""
-    return _truncate(repr(value))
+    return truncated(repr(value))
 
 
-def _truncate(text: str) -> str:
+def truncated(text: str) -> str:
+    """Return a text, or the first 100 characters of it."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

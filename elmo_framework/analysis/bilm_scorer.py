@@ -10,12 +10,12 @@ from typing import Any, final
 import torch
 
 from elmo_framework import components
-from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, read_bilm
+from elmo_framework.bilm.files.load import BiLmFiles, holds_bilm, read_bilm
 from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED, resolve_bilm, script_check
 from elmo_framework.bilm.files.softmax import check_softmax_published, read_softmax_words
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
-from elmo_framework.corpus.manifest import MANIFEST, PARTS
+from elmo_framework.corpus.manifest import MANIFEST, SPLITS
 from elmo_framework.corpus.vocabulary_file import as_counts
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import TokenizerConfig
@@ -44,9 +44,9 @@ class _TextReader(DatasetReader[Any]):
 
     def read(self, path: Path) -> Iterable[Any]:
         if (path / MANIFEST).is_file():
-            parts = " or ".join(str(path / part) for part in PARTS)
-            raise DataError(f"this is a whole corpus; evaluate {parts}", path=path)
-        is_prepared = path.name in PARTS and (path.parent / MANIFEST).is_file()
+            splits = " or ".join(str(path / split) for split in SPLITS)
+            raise DataError(f"this is a whole corpus; evaluate {splits}", path=path)
+        is_prepared = path.name in SPLITS and (path.parent / MANIFEST).is_file()
         reader = self.reader
         if is_prepared:
             reader = parse(DatasetReader, "prepared_corpus", source="corpus").build()
@@ -64,21 +64,13 @@ def is_bilm(place: str) -> bool:
     path, names = as_path(place), (*PACKAGED, *PUBLISHED)
     if isinstance(path, RemotePath) or path.exists():
         folder = local_folder(path)
-        return not RunDirectory(folder).config.is_file() and _holds_bilm(folder)
+        return not RunDirectory(folder).config.is_file() and holds_bilm(folder)
     if path.name == place and place not in names:
         raise RunError(
             f"{place!r} is neither the folder of a run or a biLM nor the name of a biLM; "
             f"{allowed(place, names)}"
         )
     return place in names
-
-
-def _holds_bilm(folder: Path) -> bool:
-    try:
-        bilm_files(folder)
-    except DataError:
-        return False
-    return True
 
 
 def load_bilm_scorer(

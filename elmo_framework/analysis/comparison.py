@@ -186,9 +186,9 @@ def compare_scored(
     """Compare runs that have been scored, with the arguments and errors of `compare`."""
     require_comparable([*runs, *others])
     runs, others, seeds = _paired(runs, others)
-    chosen = _chosen_metrics([*runs, *others], metrics)
-    compared = _compared(runs, others, chosen, seeds is not None, num_resamples, seed)
-    effects = _Effects(runs, others, chosen[0])
+    selected = _select_metrics([*runs, *others], metrics)
+    compared = _compared(runs, others, selected, seeds is not None, num_resamples, seed)
+    effects = _Effects(runs, others, selected[0])
     return Comparison(
         runs,
         others,
@@ -219,17 +219,17 @@ def _paired(
     return sides[0], sides[1], seeds
 
 
-def _chosen_metrics(runs: Sequence[ScoredRun], patterns: Sequence[str]) -> list[str]:
+def _select_metrics(runs: Sequence[ScoredRun], patterns: Sequence[str]) -> list[str]:
     names = [run.score_function()(run.terms.sums()).keys() for run in runs]
     common = [name for name in names[0] if all(name in each for each in names)]
-    wanted = patterns or [run.metric[1:] for run in runs]
-    chosen = []
-    for pattern in dict.fromkeys(wanted):
+    requested = patterns or [run.metric[1:] for run in runs]
+    selected = []
+    for pattern in dict.fromkeys(requested):
         matching = [name for name in common if fnmatchcase(name, pattern)]
         if not matching:
             raise RunError(f"unknown metric {pattern!r} for these runs; {allowed(pattern, common)}")
-        chosen += matching
-    return list(dict.fromkeys(chosen))
+        selected += matching
+    return list(dict.fromkeys(selected))
 
 
 def _compared(

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from elmo_framework.console import ProgressBar
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
-from elmo_framework.data.sentences import pools
+from elmo_framework.data.sentences import chunks
 from elmo_framework.data.tokenizer import TokenizerConfig, build_tokenizer
 from elmo_framework.embedding.corpus import Line, SentenceFiles
 from elmo_framework.errors import DataError, RunError, allowed
@@ -27,8 +27,8 @@ from elmo_framework.training.process_group import choose_device
 _WINDOW = 12
 """The words of a sentence that are shown around a neighbor, half of them on each side."""
 
-_POOL_WORDS = 1 << 17
-"""The words of a pool, whose sentences are sorted by length and kept in memory."""
+_CHUNK_WORDS = 1 << 17
+"""The words of a chunk, whose sentences are sorted by length and kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ def find_neighbors(encoder: Path | str | LayerSource, search: NeighborSearch) ->
     with ProgressBar("reading", unit="occurrence") as progress:
         corpus = SentenceFiles(search.corpus, tokenizer=tokenizer)
         sentences = islice(_candidates(search, query, corpus), search.max_sentences)
-        for candidates in pools(sentences, lambda each: len(each[2]), max_size=_POOL_WORDS):
-            sentences_of_pool = [words for _, _, words, _ in candidates]
-            for index, vectors in source.read(sentences_of_pool, device=device):
+        for candidates in chunks(sentences, lambda each: len(each[2]), max_size=_CHUNK_WORDS):
+            words_of_chunk = [words for _, _, words, _ in candidates]
+            for index, vectors in source.read(words_of_chunk, device=device):
                 candidate = candidates[index]
                 positions = candidate[-1]
                 similarities = _cosines(vectors[:, 1:-1][:, positions], directions)

@@ -12,11 +12,11 @@ from elmo_framework.analysis.chart import line_chart, reliability_diagram
 from elmo_framework.analysis.curves import common_panels, read_panels
 from elmo_framework.analysis.neighbors import Neighbors, NeighborSearch, find_neighbors
 from elmo_framework.analysis.page import render, show_number
-from elmo_framework.analysis.run_figures import (
+from elmo_framework.analysis.reported_run import (
     ErrorSearch,
-    RunFigures,
+    ReportedRun,
     differing_settings,
-    read_figures,
+    read_reported_runs,
     shortened,
 )
 from elmo_framework.analysis.shading import COLORS, shaded_words, strongest
@@ -71,14 +71,14 @@ def write_report(
     _require_distinct(directories)
     # Where it goes is checked first, as the rest takes long.
     with writing(output) as file:
-        figures = read_figures(directories, errors=errors, packages=packages, bilms=bilms)
+        reported = read_reported_runs(directories, errors=errors, packages=packages, bilms=bilms)
         neighbors = {}
         if search is not None:
             places: dict[str, Path | str] = {} if before is None else {f"before: {before}": before}
             for directory in directories:
                 places |= _bilm_of_run(directory, bilms, packages)
             neighbors = {name: find_neighbors(bilm, search) for name, bilm in places.items()}
-        file.write(_page(figures, neighbors))
+        file.write(_page(reported, neighbors))
 
 
 def _require_distinct(runs: Sequence[RunDirectory]) -> None:
@@ -97,18 +97,18 @@ def _bilm_of_run(
     return {f"biLM of {run.path}: {place}": place}
 
 
-def _page(figures: Sequence[RunFigures], neighbors: Mapping[str, Neighbors]) -> str:
-    paths = [each.run.path for each in figures]
-    names = [each.name for each in figures]
-    is_single = len(figures) == 1
+def _page(runs: Sequence[ReportedRun], neighbors: Mapping[str, Neighbors]) -> str:
+    paths = [each.run.path for each in runs]
+    names = [each.name for each in runs]
+    is_single = len(runs) == 1
     return render(
         "report.html",
         title=", ".join(names),
-        runs=figures,
-        scores={} if is_single else _compared_scores(figures),
-        settings=differing_settings([each.config for each in figures]),
-        facts={each.name: _facts(each) for each in figures},
-        metrics={each.name: _final_metrics(each.metrics) for each in figures},
+        runs=runs,
+        scores={} if is_single else _compared_scores(runs),
+        settings=differing_settings([each.config for each in runs]),
+        facts={each.name: _facts(each) for each in runs},
+        metrics={each.name: _final_metrics(each.metrics) for each in runs},
         panels=read_panels(paths[0])
         if is_single
         else common_panels(dict(zip(names, paths, strict=True))),
@@ -117,7 +117,7 @@ def _page(figures: Sequence[RunFigures], neighbors: Mapping[str, Neighbors]) -> 
         strongest=strongest,
         shaded_words=shaded_words,
         colors=COLORS,
-        calibrations={each.name: each.run.read(each.run.calibration) for each in figures},
+        calibrations={each.name: each.run.read(each.run.calibration) for each in runs},
         reliability_diagram=reliability_diagram,
         neighbors=neighbors,
         layers=sorted({layer for result in neighbors.values() for layer in result.by_layer}),
@@ -130,9 +130,9 @@ def _page(figures: Sequence[RunFigures], neighbors: Mapping[str, Neighbors]) -> 
     )
 
 
-def _compared_scores(figures: Sequence[RunFigures]) -> dict[str, list[str]]:
+def _compared_scores(runs: Sequence[ReportedRun]) -> dict[str, list[str]]:
     """Return the scores of the best weights by name, for each run; those of classes are apart."""
-    classes = [f"-{name}" for each in figures for name in each.by_class if name != "overall"]
+    classes = [f"-{name}" for each in runs for name in each.by_class if name != "overall"]
     shown = [
         {
             name.removeprefix(_VALIDATION): _shown(name, value)
@@ -141,14 +141,14 @@ def _compared_scores(figures: Sequence[RunFigures]) -> dict[str, list[str]]:
             and not isinstance(value, str)
             and not (classes and name.endswith(tuple(classes)))
         }
-        for each in figures
+        for each in runs
     ]
     names = dict.fromkeys(name for scores in shown for name in scores)
     return {name: [scores.get(name, "") for scores in shown] for name in names}
 
 
-def _facts(figures: RunFigures) -> dict[str, str]:
-    config, metadata = figures.config, figures.metadata
+def _facts(run: ReportedRun) -> dict[str, str]:
+    config, metadata = run.config, run.metadata
     model = config.get("model")
     facts = {"model": model.get("type") if isinstance(model, dict) else model}
     facts |= {name: config.get(name) for name in _FROM_CONFIG}

@@ -9,7 +9,7 @@ from typing import final
 
 from torch import Tensor
 
-from elmo_framework.analysis.run_figures import differing_settings
+from elmo_framework.analysis.reported_run import differing_settings
 from elmo_framework.experiment.run_directory import RunDirectory
 
 

@@ -23,11 +23,13 @@ class RunTable:
     Attributes:
         columns: `run`, then the names of metrics.
         rows: of the finished runs; a run may lack a metric.
+        imported: the paths of runs with weights and without metrics, such as imported ones.
         unfinished: the paths of the other runs.
     """
 
     columns: Sequence[str]
     rows: Sequence[Mapping[str, Any]]
+    imported: Sequence[str]
     unfinished: Sequence[str]
 
 
@@ -61,12 +63,12 @@ def run_table(runs: Sequence[RunDirectory], keys: Sequence[str], *, folder: Path
     Raises:
         RunError: no run has a metric of this name, or a file is damaged.
     """
-    rows, unfinished = list[dict[str, Any]](), list[str]()
-    chosen: dict[str, None] = {}
+    rows, imported, unfinished = list[dict[str, Any]](), list[str](), list[str]()
+    selected: dict[str, None] = {}
     for run in runs:
         name, metrics = str(run.path.relative_to(folder)), run.read(run.metrics)
         if not metrics:
-            unfinished.append(name)
+            (imported if run.weights.is_file() else unfinished).append(name)
             continue
         numbers = {
             key: value for key, value in metrics.items() if isinstance(value, int | float | str)
@@ -74,17 +76,18 @@ def run_table(runs: Sequence[RunDirectory], keys: Sequence[str], *, folder: Path
         minutes = {"minutes": round(metrics.get("training_duration", 0.0) / 60, 2)}
         rows.append({_RUN: name, **numbers, **minutes})
         if not keys:
-            chosen |= dict.fromkeys(_default_keys(run, rows[-1]))
-    known = {key: None for row in rows for key in row if key != _RUN}
+            selected |= dict.fromkeys(_default_keys(run, rows[-1]))
+    names = {key: None for row in rows for key in row if key != _RUN}
     for key in keys:
-        matching = [name for name in known if fnmatchcase(name, key)]
+        matching = [name for name in names if fnmatchcase(name, key)]
         if not matching and rows:
-            raise RunError(f"unknown metric {key!r}; {allowed(key, known)}")
-        chosen |= dict.fromkeys(matching)
-    columns = [_RUN, *chosen]
+            raise RunError(f"unknown metric {key!r}; {allowed(key, names)}")
+        selected |= dict.fromkeys(matching)
+    columns = [_RUN, *selected]
     return RunTable(
         columns,
         [{name: row[name] for name in columns if name in row} for row in rows],
+        imported,
         unfinished,
     )
 

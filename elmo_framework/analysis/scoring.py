@@ -18,7 +18,7 @@ from elmo_framework.console import ProgressBar, plural
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_framework.data.formats.records import Record, read_records
 from elmo_framework.data.formats.text_files import error_context
-from elmo_framework.data.sentences import pools
+from elmo_framework.data.sentences import chunks
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.errors import DataError, shown
@@ -38,7 +38,7 @@ TIE = 1e-4
 """Sums of bits that differ by no more are equal; they are not more accurate than this."""
 
 _DIRECTIONS = ("forward", "backward", "both")
-_POOL_WORDS = 1 << 16
+_CHUNK_WORDS = 1 << 16
 _PLACES = 6
 _SPAN = re.compile(r"(?:([^\s=]+)=)?(\d+)(?:-(\d+))?")
 
@@ -68,13 +68,13 @@ def score_items(
         items: what is scored.
         state: whether each sentence starts from zeros, or continues the one before in its item.
     """
-    for pool in pools(items, _num_words, max_size=_POOL_WORDS):
+    for chunk in chunks(items, _num_words, max_size=_CHUNK_WORDS):
         if state == "document":
-            scored = encoder.score_documents([item.sentences for item in pool])
+            scored = encoder.score_documents([item.sentences for item in chunk])
         else:
-            scores = iter(encoder.score([words for item in pool for words in item.sentences]))
-            scored = [list(islice(scores, len(item.sentences))) for item in pool]
-        for item, of_item in zip(pool, scored, strict=True):
+            scores = iter(encoder.score([words for item in chunk for words in item.sentences]))
+            scored = [list(islice(scores, len(item.sentences))) for item in chunk]
+        for item, of_item in zip(chunk, scored, strict=True):
             yield from item.rows(of_item)
 
 

@@ -95,9 +95,9 @@ class Elmo(nn.Module):
         requires_grad: whether the biLM is trained too. It is then the submodule `bilm`.
         do_layer_norm: whether each layer is normalized before it is mixed, over all words of
             the batch together, the boundaries of sentences among them.
-        dropout: the share of a vector's numbers that is dropped in training.
+        dropout: dropout rate of the vectors.
         vocab_to_cache: words whose vectors from the token encoder are computed now. They are
-            used when `forward` is given `word_inputs`, the places of the words in this list; the
+            used when `forward` is given `word_inputs`, the indices of the words in this list; the
             first word of the list means padding.
         keep_sentence_boundaries: whether the result includes `<S>` and `</S>`.
         scalar_mix_parameters: weights of the layers before the softmax; they are not trained,
@@ -119,7 +119,7 @@ class Elmo(nn.Module):
         dropout: float = 0.5,
         vocab_to_cache: Sequence[str] | None = None,
         keep_sentence_boundaries: bool = False,
-        scalar_mix_parameters: list[float] | None = None,
+        scalar_mix_parameters: Sequence[int | float] | None = None,
         module: BiLm | None = None,
         *,
         state: Literal["reset", "carry"] = "reset",
@@ -143,6 +143,9 @@ class Elmo(nn.Module):
                 )
             self._cache = WordVectorCache(self._bilm.token_encoder)
             self._cache.learn(self._vocabulary[1:], next(self._bilm.parameters()).device)
+        weights: list[float] | None = None
+        if scalar_mix_parameters is not None:
+            weights = [float(weight) for weight in scalar_mix_parameters]
         self._mixes = [f"scalar_mix_{number}" for number in range(num_output_representations)]
         for name in self._mixes:
             self.add_module(
@@ -150,7 +153,7 @@ class Elmo(nn.Module):
                 ScalarMix(
                     num_layers=self._bilm.num_layers,
                     layer_norm=do_layer_norm,
-                    scalar_mix_parameters=scalar_mix_parameters,
+                    scalar_mix_parameters=weights,
                 ),
             )
         self._dropout = nn.Dropout(dropout)
@@ -168,7 +171,7 @@ class Elmo(nn.Module):
         Args:
             inputs: ids as of `batch_to_ids`, with any number of leading dimensions; state is
                 carried from row to row of all of them together.
-            word_inputs: the same words by their places in `vocab_to_cache`, 0 at padding. Where
+            word_inputs: the same words by their indices in `vocab_to_cache`, 0 at padding. Where
                 one is not among them, the whole batch is read from its characters.
 
         Raises:

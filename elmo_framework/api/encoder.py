@@ -23,8 +23,8 @@ from elmo_framework.layers.sentence_pool import pooled
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore
 from elmo_framework.layers.transformer_surprisal import CausalTransformer
 
-_POOL = 32
-"""The number of full batches that `embed_iter` reads ahead, to sort sentences by length."""
+_BATCHES_READ_AHEAD = 32
+"""Full batches that `embed_iter` reads ahead, to sort sentences by length."""
 
 
 class WordVectors(NamedTuple):
@@ -52,7 +52,7 @@ class PretrainedEncoder(ABC):
         source: of the layers.
         num_layers: the layers of a sentence, that of the token encoder or of the embeddings
             included.
-        dim: the width of a layer.
+        dim: the dimension of a layer.
     """
 
     def __init__(self, source: LayerSource, *, device: torch.device) -> None:
@@ -74,9 +74,9 @@ class PretrainedEncoder(ABC):
         """
         require_list(sentences)
         vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
-        for places, layers in self.read_words(sentences, max_tokens=max_tokens):
-            for place in places:
-                vectors[place] = layers.copy()
+        for indices, layers in self.read_words(sentences, max_tokens=max_tokens):
+            for index in indices:
+                vectors[index] = layers.copy()
         return vectors
 
     def embed_iter(
@@ -93,8 +93,8 @@ class PretrainedEncoder(ABC):
             TypeError: see `embed`.
         """
         require_list(sentences)
-        for pool in sentence_pools(sentences, _POOL * max_tokens):
-            yield from self.embed(pool, max_tokens=max_tokens)
+        for chunk in sentence_batches(sentences, _BATCHES_READ_AHEAD * max_tokens):
+            yield from self.embed(chunk, max_tokens=max_tokens)
 
     def sentences(
         self,
@@ -136,8 +136,8 @@ class PretrainedEncoder(ABC):
         words = split_texts(texts, tokenizer)
         empty = pool_words(np.zeros((self.num_layers, 0, self.dim), np.float32))
         vectors = np.zeros((len(words), *empty.shape), np.float32)
-        for places, of_words in self.read_words(words, max_tokens=max_tokens):
-            vectors[places] = pool_words(of_words)
+        for indices, of_words in self.read_words(words, max_tokens=max_tokens):
+            vectors[indices] = pool_words(of_words)
         return vectors
 
     def words(
@@ -159,15 +159,15 @@ class PretrainedEncoder(ABC):
         words = split_texts(texts, tokenizer)
         vectors = [select_layers(np.zeros((self.num_layers, 0, self.dim), np.float32), layers)]
         vectors *= len(words)
-        for places, of_words in self.read_words(words, max_tokens=max_tokens):
-            for place in places:
-                vectors[place] = select_layers(of_words, layers).copy()
+        for indices, of_words in self.read_words(words, max_tokens=max_tokens):
+            for index in indices:
+                vectors[index] = select_layers(of_words, layers).copy()
         return [WordVectors(*pair) for pair in zip(words, vectors, strict=True)]
 
     def read_words(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
     ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield the places of equal sentences, and their layers: (layers, words, dim).
+        """Yield the indices of equal sentences, and their layers: (layers, words, dim).
 
         They come in the order in which they are computed, so that few are in memory together.
 
@@ -178,9 +178,9 @@ class PretrainedEncoder(ABC):
         Raises:
             TypeError: see `embed`.
         """
-        places = distinct_places(sentences)
-        for _, words, layers in self._read(list(places), max_tokens):
-            yield places[tuple(words)], layers[:, 1:-1].float().numpy()
+        indices = distinct_indices(sentences)
+        for _, words, layers in self._read(list(indices), max_tokens):
+            yield indices[tuple(words)], layers[:, 1:-1].float().numpy()
 
     @abstractmethod
     def score(
@@ -269,9 +269,9 @@ class PretrainedTransformer(PretrainedEncoder):
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
     ) -> list[SentenceScore]:
         require_list(sentences)
-        places = distinct_places(sentences)
-        scores = self._language_model.score(list(places), max_tokens=max_tokens)
-        of_words = dict(zip(places, scores, strict=True))
+        indices = distinct_indices(sentences)
+        scores = self._language_model.score(list(indices), max_tokens=max_tokens)
+        of_words = dict(zip(indices, scores, strict=True))
         return [of_words[tuple(words)] for words in sentences]
 
     def score_documents(
@@ -289,22 +289,22 @@ class PretrainedTransformer(PretrainedEncoder):
         return CausalTransformer(self._folder, self._device)
 
 
-def chosen_device(device: str) -> torch.device:
+def torch_device(device: str) -> torch.device:
     """Return a device by its name; `auto` is a GPU if there is one."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(device)
 
 
-def distinct_places(sentences: Sequence[Sequence[str]]) -> dict[tuple[str, ...], list[int]]:
-    """Return the distinct sentences, and where each is."""
-    places: dict[tuple[str, ...], list[int]] = {}
-    for place, words in enumerate(sentences):
-        places.setdefault(tuple(require_words(words)), []).append(place)
-    return places
+def distinct_indices(sentences: Sequence[Sequence[str]]) -> dict[tuple[str, ...], list[int]]:
+    """Return the distinct sentences, and the indices of each."""
+    indices: dict[tuple[str, ...], list[int]] = {}
+    for index, words in enumerate(sentences):
+        indices.setdefault(tuple(require_words(words)), []).append(index)
+    return indices
 
 
-def sentence_pools(
+def sentence_batches(
     sentences: Iterable[Sequence[str]], max_tokens: int
 ) -> Iterator[list[Sequence[str]]]:
     """Return consecutive sentences, each time as many as fit when they are padded."""

@@ -22,9 +22,9 @@ from elmo_framework.api.encoder import (
     PretrainedEncoder,
     PretrainedLayers,
     PretrainedTransformer,
-    chosen_device,
-    distinct_places,
-    sentence_pools,
+    distinct_indices,
+    sentence_batches,
+    torch_device,
 )
 from elmo_framework.api.hub import HubModule
 from elmo_framework.bilm.files.load import BiLmFiles
@@ -41,7 +41,7 @@ from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.layers.documents import read_documents
-from elmo_framework.layers.encoder_files import open_encoder
+from elmo_framework.layers.encoder_files import open_encoder, require_no_options
 from elmo_framework.layers.encoder_format import encoder_format
 from elmo_framework.layers.surprisal import ReadSentence, SentenceScore, surprisals
 from elmo_framework.layers.transformer_files import is_transformer
@@ -61,7 +61,7 @@ class PretrainedBiLm(PretrainedEncoder):
 
     Attributes:
         num_layers: the layers of a sentence, that of the token encoder included.
-        dim: the width of a layer, both directions together.
+        dim: the dimension of a layer, both directions together.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class PretrainedBiLm(PretrainedEncoder):
         if self._carried is not None:
             read = self._carry(sentences, self._carried, max_tokens)
             return [score for _, score in surprisals(read, softmax, device=self._device)]
-        numbers = {words: number for number, words in enumerate(distinct_places(sentences))}
+        numbers = {words: number for number, words in enumerate(distinct_indices(sentences))}
         read = self._read(list(numbers), max_tokens)
         scores = dict(surprisals(read, softmax, device=self._device))
         return [scores[numbers[tuple(words)]] for words in sentences]
@@ -229,13 +229,13 @@ class PretrainedBiLm(PretrainedEncoder):
             yield from super().read_words(sentences, max_tokens=max_tokens)
             return
         carried = self._carry_vectors(sentences, self._carried, max_tokens)
-        yield from (([place], layers) for place, layers in enumerate(carried))
+        yield from (([index], layers) for index, layers in enumerate(carried))
 
     def _carry(
         self, sentences: Iterable[Sequence[str]], carried: CarriedState, max_tokens: int
     ) -> Iterator[ReadSentence]:
         """Read consecutive sentences as rows that continue; the number is that of the row."""
-        for batch in sentence_pools(sentences, max_tokens):
+        for batch in sentence_batches(sentences, max_tokens):
             text = to_device(collate_text(batch), self._device)
             output = self.source.compute(text, carried.rows(len(batch), self._device))
             carried.keep(output.state)
@@ -259,13 +259,13 @@ class PretrainedBiLm(PretrainedEncoder):
         longest = [max(map(len, each), default=0) + NUM_BOUNDARIES for each in documents]
         for group in padded_batches(order, longest.__getitem__, max_tokens=max_tokens):
             carried = CarriedState()
-            for place in range(lengths[group[0]]):
+            for position in range(lengths[group[0]]):
                 # Documents with fewer sentences have ended; they are the last rows.
-                rows = [number for number in group if lengths[number] > place]
-                sentences = [documents[number][place] for number in rows]
+                rows = [number for number in group if lengths[number] > position]
+                sentences = [documents[number][position] for number in rows]
                 read = self._carry(sentences, carried, max_tokens)
                 yield from (
-                    (first[rows[row]] + place, words, layers) for row, words, layers in read
+                    (first[rows[row]] + position, words, layers) for row, words, layers in read
                 )
 
 
@@ -299,7 +299,7 @@ def load_bilm(
         raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
     files = resolve_bilm(bilm)
     source = open_frozen(files, precision=precision)
-    return PretrainedBiLm(source, files=files, device=chosen_device(device), carried=carried)
+    return PretrainedBiLm(source, files=files, device=torch_device(device), carried=carried)
 
 
 def load_encoder(
@@ -334,12 +334,11 @@ def load_encoder(
     """
     selected = None if layers is None else tuple(layers)
     options = TransformerOptions(max_length, sub_token_mode, selected)
-    if not is_transformer(as_path(place)):
-        if options != TransformerOptions():
-            raise ValueError("max_length, sub_token_mode and layers are for transformers")
-        if encoder_format(place) is not None:
-            source = open_encoder(place, precision=precision)
-            return PretrainedLayers(source, device=chosen_device(device))
+    has_transformer = is_transformer(as_path(place))
+    if not has_transformer and encoder_format(place) is None:
+        require_no_options(options)
         return load_bilm(place, device=device, precision=precision)
     source = open_encoder(place, precision=precision, options=options)
-    return PretrainedTransformer(source, folder=local_folder(place), device=chosen_device(device))
+    if not has_transformer:
+        return PretrainedLayers(source, device=torch_device(device))
+    return PretrainedTransformer(source, folder=local_folder(place), device=torch_device(device))

@@ -35,7 +35,7 @@ class BiLm(nn.Module, Registrable):
 
     Attributes:
         num_layers: the context layers of one direction, and the token encoder's.
-        output_dim: the width of a layer, both directions together.
+        output_dim: the dimension of a layer, both directions together.
         description: the configuration, every default written out.
     """
 

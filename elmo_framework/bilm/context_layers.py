@@ -45,7 +45,7 @@ class ContextLayers(Part, Registrable, ABC):
 
     Attributes:
         num_layers: the number of layers of each direction.
-        output_dim: the width of one direction's layer.
+        output_dim: the dimension of one direction's layer.
         is_bidirectional: whether each layer reads both sides of a word. Then there are no two
             directions: `read` gets the words from left to right, and nothing is carried.
         window_size: of layers that read both sides: the steps of a row that are read together. A
@@ -116,15 +116,15 @@ class ElmoLstmContextLayers(ContextLayers):
     the published model.
 
     Args:
-        input_dim: the width of the word vectors.
-        cell_size: the width of the memory c.
-        projection_dim: the width of the output h. With null, or where it is not smaller than
-            `cell_size`, h is not projected: h is as wide as c.
+        input_dim: the dimension of the word vectors.
+        cell_size: the dimension of the memory c.
+        projection_dim: the dimension of the output h. With null, or where it is not smaller than
+            `cell_size`, h is not projected: it has the dimension of c.
         num_layers: the number of layers in each direction.
         cell_clip: the largest magnitude in c; null for no limit.
         projection_clip: the largest magnitude in a projected h; null for no limit.
         use_skip_connections: whether a layer's input is added to its output.
-        dropout: the share of each layer's input that is dropped while the biLM is trained.
+        dropout: dropout rate of each layer's input in pretraining.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class ElmoLstmContextLayers(ContextLayers):
         return layers, dict(zip(get_args(Direction), joined, strict=True))
 
     def clip_rates(self, state: State) -> dict[str, float]:
-        """Return the shares for each layer: `projection_1`, `cell_1`, `projection_2`, ..."""
+        """Return the fractions for each layer: `projection_1`, `cell_1`, `projection_2`, ..."""
         return {
             f"{name}_{layer}": (values.abs() >= limit).float().mean().item()
             for layer, pair in enumerate(_by_layer(state), start=1)

@@ -88,8 +88,8 @@ class ScalarMix(LayerMix):
         return self._l2 * sum((w.square().sum() for w in trained), self.gamma.new_zeros(()))
 
     def monitored_values(self) -> dict[str, float]:
-        shares = torch.cat(list(self.scalar_parameters)).softmax(dim=0).tolist()
-        return {f"s_{layer}": share for layer, share in enumerate(shares)} | {
+        weights = torch.cat(list(self.scalar_parameters)).softmax(dim=0).tolist()
+        return {f"s_{layer}": weight for layer, weight in enumerate(weights)} | {
             "gamma": self.gamma.item()
         }
 

@@ -80,10 +80,10 @@ class TransformerContextLayers(ResidualContextLayers):
     that share nothing are those of AllenNLP's bidirectional transformer language model.
 
     Args:
-        input_dim: the width of the word vectors and of each layer.
+        input_dim: the dimension of the word vectors and of each layer.
         num_layers: the number of layers in each direction.
         num_heads: the number of attention heads.
-        head_dim: the width of a head; all heads together may be wider than the word vectors.
+        head_dim: the dimension of a head; all heads together may be wider than the word vectors.
         feedforward_dim: the width inside the feedforward network.
         memory_size: how many words before a word it attends to.
         dropout: the dropout rate of what each part of a layer adds, while the biLM is trained.
@@ -122,8 +122,8 @@ class GruContextLayers(ResidualContextLayers):
     """GRU layers with a projection and a residual sum (Cho et al. 2014), pre-norm.
 
     Args:
-        input_dim: the width of the word vectors and of each layer.
-        cell_size: the width of the state h.
+        input_dim: the dimension of the word vectors and of each layer.
+        cell_size: the dimension of the state h.
         num_layers: the number of layers in each direction.
         dropout: the dropout rate of what each layer adds, while the biLM is trained.
     """
@@ -152,8 +152,8 @@ class LinearRecurrenceContextLayers(ResidualContextLayers):
     (minGRU, Feng et al. 2024, with the output gate of HGRN, Qin et al. 2023).
 
     Args:
-        input_dim: the width of the word vectors and of each layer.
-        cell_size: the width of the memory c.
+        input_dim: the dimension of the word vectors and of each layer.
+        cell_size: the dimension of the memory c.
         num_layers: the number of layers in each direction.
         dropout: the dropout rate of what each layer adds, while the biLM is trained.
     """
@@ -183,10 +183,10 @@ class BidirectionalTransformerContextLayers(ContextLayers):
     needs bounded memory, and no word is further from another than in training.
 
     Args:
-        input_dim: the width of the word vectors and of each layer.
+        input_dim: the dimension of the word vectors and of each layer.
         num_layers: the number of layers.
         num_heads: the number of attention heads.
-        head_dim: the width of a head; all heads together may be wider than the word vectors.
+        head_dim: the dimension of a head; all heads together may be wider than the word vectors.
         feedforward_dim: the width inside the feedforward network.
         window_size: how many words are read together, boundaries counted.
         dropout: the dropout rate of what each part of a layer adds, while it is trained.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from elmo_framework.compat.allennlp.arguments import device_name
 from elmo_framework.errors import RunError
+
+_CACHED = "data is read anew, and the layers of a frozen biLM are cached by themselves"
 
 _SAME: Mapping[str, Mapping[str, str]] = {
     "evaluate": {"--predictions-output-file": "--predictions-file"},
@@ -15,6 +17,8 @@ _SAME: Mapping[str, Mapping[str, str]] = {
 _WITHOUT_EFFECT: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "train": {
         "--file-friendly-logging": (0, "progress is written line by line to what is no terminal"),
+        "--cache-directory": (1, _CACHED),
+        "--cache-prefix": (1, _CACHED),
     },
     "evaluate": {
         "--file-friendly-logging": (0, "progress is written line by line to what is no terminal"),
@@ -47,11 +51,14 @@ _ELSEWHERE: Mapping[str, Mapping[str, str]] = {
 
 _DEVICE, _READER_CHOICE = "--cuda-device", "--dataset-reader-choice"
 _NODE_RANK = "--node-rank"
+_KEYS, _METRICS_FILE = ("-k", "--keys"), ("-m", "--metrics-filename")
 _WITH_VALUES = {
-    *(_DEVICE, _READER_CHOICE, _NODE_RANK),
+    *(_DEVICE, _READER_CHOICE, _NODE_RANK, *_METRICS_FILE),
     *("--predictor", "--batch-weight-key", "--predictions-output-file"),
 }
 """Flags that may have their value after `=`."""
+
+_COMMAND_AND_FOLDER = 2
 
 
 def translated_flags(command: str, argv: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -65,7 +72,8 @@ def translated_flags(command: str, argv: Sequence[str]) -> tuple[list[str], list
         RunError: a flag means something that is not here.
     """
     notes = list[str]()
-    return [*_translated(command, iter(_split(argv)), notes)], notes
+    arguments = [*_translated(command, iter(_split(argv)), notes)]
+    return [*_one_key_per_flag(arguments)] if command == "print-results" else arguments, notes
 
 
 def _split(argv: Sequence[str]) -> Iterator[str]:
@@ -89,26 +97,58 @@ def _translated(command: str, arguments: Iterator[str], notes: list[str]) -> Ite
             notes.append(f"{argument} has no effect: {without_effect}")
         elif command in ("evaluate", "predict") and argument == _DEVICE:
             yield from ("--device", device_name(next(arguments, ""), flag=_DEVICE))
-        elif command == "predict" and argument == _READER_CHOICE:
-            _check_reader(next(arguments, ""))
-        elif command == "train" and argument == _NODE_RANK:
-            _check_rank(next(arguments, ""))
-            notes.append(f"{_NODE_RANK} 0 has no effect: it is that of one machine")
+        elif check := _CHECKED.get(command, {}).get(argument):
+            if note := check(next(arguments, "")):
+                notes.append(f"{argument} has no effect: {note}")
         else:
             yield _SAME.get(command, {}).get(argument, argument)
 
 
-def _check_rank(text: str) -> None:
+def _one_key_per_flag(arguments: Sequence[str]) -> Iterator[str]:
+    """Repeat `-k` of `print-results` for each of its keys, if they follow the folder."""
+    flag, num_places = "", 0
+    for number, argument in enumerate(arguments):
+        before = arguments[number - 1] if number else ""
+        if argument.startswith("-"):
+            flag = argument if argument in _KEYS else ""
+        elif before.startswith("-"):
+            pass  # the value of a flag
+        elif flag and num_places == _COMMAND_AND_FOLDER:
+            yield flag
+        else:
+            num_places += 1
+        yield argument
+
+
+def _check_metrics_file(text: str) -> str:
+    if text != "metrics.json":
+        raise RunError(
+            f"elmo print-results has no --metrics-filename {text}: each run has metrics.json"
+        )
+    return "each run has metrics.json"
+
+
+def _check_rank(text: str) -> str:
     if text != "0":
         raise RunError(
             f"elmo train has no {_NODE_RANK} {text}: torchrun --node-rank starts the processes of "
             "several machines"
         )
+    return "it is that of one machine"
 
 
-def _check_reader(text: str) -> None:
+def _check_reader(text: str) -> str:
     if text != "validation":
         raise RunError(
             f"{_READER_CHOICE} is {text!r}; the reader is that of the validation data: pass "
             "another one with --reader"
         )
+    return ""
+
+
+_CHECKED: Mapping[str, Mapping[str, Callable[[str], str]]] = {
+    "train": {_NODE_RANK: _check_rank},
+    "predict": {_READER_CHOICE: _check_reader},
+    "print-results": dict.fromkeys(_METRICS_FILE, _check_metrics_file),
+}
+"""Flags of which one value is accepted; their checks return why it has no effect, if so."""

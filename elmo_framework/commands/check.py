@@ -141,13 +141,13 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def _as_text(report: ModelReport) -> str:
-    widths = [
+    dims = [
         (each.name or "(model)", each.kind, _or_dash(each.input_dim), f"{each.output_dim:,}")
-        for each in report.widths
+        for each in report.dims
     ]
     parts = [*report.parts, _total(report)]
     tables = [
-        render_table(("component", "class", "input_dim", "output_dim"), widths),
+        render_table(("component", "class", "input_dim", "output_dim"), dims),
         render_table(
             ("part", "parameters", "trainable"),
             [(each.name, f"{each.total:,}", f"{each.trainable:,}") for each in parts],
@@ -173,7 +173,7 @@ def _as_json(report: ModelReport) -> dict[str, Any]:
                 "input_dim": each.input_dim,
                 "output_dim": each.output_dim,
             }
-            for each in report.widths
+            for each in report.dims
         ],
         "parts": [
             {"name": each.name, "parameters": each.total, "trainable": each.trainable}

@@ -73,7 +73,8 @@ class Command(ABC):
         """Do the work and return the exit code.
 
         Raises:
-            ElmoFrameworkError: the user can fix it; printed without a traceback, exit code 2.
+            ElmoFrameworkError: the user can fix it; it is printed without a traceback, and the
+                exit code is 2.
         """
 
 

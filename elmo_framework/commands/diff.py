@@ -45,8 +45,8 @@ difference, divided by the larger of their norms. Equal tensors are counted, not
         return [Input(self.first, "RUN"), Input(self.second, "RUN2")]
 
     def run(self) -> int:
+        from elmo_framework.analysis.reported_run import short_names
         from elmo_framework.analysis.run_difference import run_difference
-        from elmo_framework.analysis.run_figures import short_names
 
         difference = run_difference(self.first, self.second)
         if self.format == "json":

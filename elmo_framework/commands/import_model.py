@@ -19,12 +19,14 @@ class Import(Command):
     """Make a run of a trained model of AllenNLP, or a biLM of a checkpoint of bilm-tf.
 
     Attributes:
-        source: an archive of AllenNLP (model.tar.gz); or a checkpoint of bilm-tf, such as
-            model.ckpt-935588, or its folder (the --save_dir of bilm-tf), of which the latest
-            checkpoint is taken.
+        source: an archive of AllenNLP (model.tar.gz) or its serialization directory; or a
+            checkpoint of bilm-tf, such as model.ckpt-935588, or its folder (the --save_dir of
+            bilm-tf), of which the latest checkpoint is taken.
         serialization_dir: the folder of the run or the biLM.
         bilm: the folder or the name of the biLM that the archive reads; by default its files are at
             the paths in its config.
+        overrides: change the translated config of an archive: dotted.key=VALUE, or a JSON object;
+            may be given several times.
         force: remove the run in the folder.
         options_file: options.json of bilm-tf; by default the one next to the checkpoint.
         vocab_file: the --vocab_file of bilm-tf; without it the softmax is left out.
@@ -34,6 +36,7 @@ class Import(Command):
     epilog = """\
 examples:
   elmo import model.tar.gz -s runs/ner --bilm original
+  elmo import model.tar.gz -s runs/ner -o model.embedder.token_embedders.elmo.state=carry
   elmo evaluate runs/ner test.txt
   elmo import bilm_tf/model.ckpt-935588 -s bilm --vocab-file vocabulary.txt
   elmo score bilm sentences.txt
@@ -48,6 +51,7 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
     source: Annotated[Path, Argument("SOURCE", is_positional=True)]
     serialization_dir: Annotated[Path, Argument("DIR", flags=("-s",))]
     bilm: Annotated[str | None, Argument("BILM")] = None
+    overrides: Annotated[Sequence[str], Argument("KEY=VALUE", flags=("-o",))] = ()
     force: Force = False
     options_file: Annotated[Path | None, Argument("FILE")] = None
     vocab_file: Annotated[Path | None, Argument("FILE")] = None
@@ -67,7 +71,10 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
     def run(self) -> int:
         import tarfile
 
-        if self.source.is_file() and tarfile.is_tarfile(self.source):
+        from elmo_framework.compat.allennlp.recognize import serialized_files
+
+        is_tar = self.source.is_file() and tarfile.is_tarfile(self.source)
+        if is_tar or serialized_files(self.source):
             self._import_archive()
         else:
             self._import_checkpoint()
@@ -82,15 +89,19 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
             raise RunError("--options-file and --vocab-file are for checkpoints of bilm-tf")
         register_components(self.packages)
         translation = import_archive(
-            self.source, self.serialization_dir, bilm=self.bilm, force=self.force
+            self.source,
+            self.serialization_dir,
+            bilm=self.bilm,
+            overrides=self.overrides,
+            force=self.force,
         )
-        console.info(translation.summary)
+        console.info(f"{self.source}: {translation.summary}")
 
     def _import_checkpoint(self) -> None:
         from elmo_framework.bilm.files.import_bilm_tf import import_bilm_tf
 
-        if self.bilm is not None or self.force:
-            raise RunError("--bilm and --force are for archives of AllenNLP")
+        if self.bilm is not None or self.force or self.overrides:
+            raise RunError("--bilm, --overrides and --force are for archives of AllenNLP")
         import_bilm_tf(
             self.source,
             self.serialization_dir,

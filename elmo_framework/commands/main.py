@@ -53,10 +53,7 @@ from elmo_framework.errors import (
 from elmo_framework.io.download import offline
 from elmo_framework.io.outputs import check_outputs, check_standard_output
 from elmo_framework.io.process import (
-    end_with_launcher,
-    limit_spinning,
-    open_streams,
-    skip_last_collection,
+    prepare_command,
     terminable_command,
     unwritable,
     variable,
@@ -64,6 +61,7 @@ from elmo_framework.io.process import (
 from elmo_framework.version import VERSION
 
 
+# Here, because the script needs the parser of all commands.
 @final
 @dataclass(frozen=True, kw_only=True)
 class Completion(Command):
@@ -108,15 +106,21 @@ _GROUPS: Mapping[str, tuple[type[Command], ...]] = {
 }
 COMMANDS: tuple[type[Command], ...] = tuple(chain.from_iterable(_GROUPS.values()))
 
-_ELSEWHERE = {
+_REPLACEMENTS = {
     "build-vocab": "elmo train counts words and labels; elmo check CONFIG --data shows how many",
+    "checklist": "elmo evaluate and elmo compare on files that test one phenomenon each",
+    "configure": "elmo new writes a config; elmo describe lists the components and their keys",
+    "dry-run": "elmo train CONFIG -s DIR --dry-run",
+    "elmo": "elmo embed BILM FILE --output-file vectors.hdf5",
+    "fine-tune": "elmo train a config whose init_from names the run; elmo convert writes one",
+    "make-vocab": "elmo train counts words and labels; elmo check CONFIG --data shows how many",
     "cached-path": "URLs are read wherever a file is named; elmo cache list shows what is kept",
     "count-instances": "elmo check CONFIG --data counts words and labels",
     "push-to-hf": "elmo push RUN hf://OWNER/NAME",
     "test-install": "elmo check-weights mini computes a sentence",
     "tune": "elmo study STUDY -s DIR searches settings, by itself or with Optuna",
 }
-"""What to use in place of the commands of AllenNLP that are not here."""
+"""By the commands of AllenNLP that are not here: what to use instead."""
 
 _COMMAND, _HELP_WIDTH = "COMMAND", 79
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
@@ -154,18 +158,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: the arguments; those of the process by default.
     """
-    end_with_launcher()
-    skip_last_collection()
-    limit_spinning()
-    open_streams()
+    prepare_command()
     if sys.stdout is None:  # closed
-        return _say(f"error: {_CLOSED_OUTPUT}", _USERS_ERROR)
-    arguments_given = sys.argv[1:] if argv is None else argv
-    if not arguments_given:
+        return _fail(f"error: {_CLOSED_OUTPUT}", _USERS_ERROR)
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv:
         print(_WELCOME, end="")
         return 0
     try:
-        arguments = _parse(arguments_given)
+        arguments = _parse(argv)
     except SystemExit as end:  # argparse has printed the message
         return int(end.code or 0)
     return _run(arguments)
@@ -175,8 +176,8 @@ def _parse(argv: Sequence[str]) -> Namespace:
     name = next((argument for argument in argv if not argument.startswith("-")), None)
     parser = command_line(only=name or "")
     names = [command.name for command in COMMANDS]
-    if name in _ELSEWHERE and name not in names:
-        parser.exit(_USERS_ERROR, f"elmo has no {name}: {_ELSEWHERE[name]}\n")
+    if name in _REPLACEMENTS and name not in names:
+        parser.exit(_USERS_ERROR, f"elmo has no {name}: {_REPLACEMENTS[name]}\n")
     if name is not None and name not in names:
         parser.error(f"unknown command {name!r}; {allowed(name, names)}")
     try:
@@ -263,19 +264,19 @@ def _run(arguments: Namespace) -> int:
             code = command.run()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _say("interrupted", _INTERRUPTED)
+        return _fail("interrupted", _INTERRUPTED)
     except BrokenPipeError:
         _close_standard_output()
         return _BROKEN_PIPE
     except StoppedError as stop:
-        return _say(str(stop), _INTERRUPTED)
+        return _fail(str(stop), _INTERRUPTED)
     except (ElmoFrameworkError, OSError, UnicodeEncodeError) as error:
         if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
             raise
         if arguments.traceback:
             traceback.print_exc()
             return _USERS_ERROR
-        return _say(f"error: {_message(error)}", _USERS_ERROR)
+        return _fail(f"error: {_message(error)}", _USERS_ERROR)
     return code
 
 
@@ -308,7 +309,8 @@ def _message(error: Exception) -> str:
     return str(error)
 
 
-def _say(message: str, code: int) -> int:
+def _fail(message: str, code: int) -> int:
+    """Print a message to standard error, and return the exit code."""
     sys.stderr.write(f"{message}\n")
     return code
 

@@ -36,8 +36,8 @@ examples:
   elmo print-results runs -k 'best_validation_f1-measure-*' -k training_steps
   elmo print-results runs --format csv > runs.csv
 
-Runs that are not finished have no metrics yet, and are listed at the end. For means and intervals
-over seeds, use `elmo study` and `elmo compare`.
+Runs that are not finished, and imported runs, have no metrics and are listed at the end. For means
+and intervals over seeds, use `elmo study` and `elmo compare`.
 """
 
     folder: Annotated[Path, Argument("DIR", is_positional=True)]
@@ -53,16 +53,18 @@ over seeds, use `elmo study` and `elmo compare`.
         table = run_table(find_runs(self.folder), self.keys, folder=self.folder)
         if self.format == "json":
             print(json.dumps(table.rows, indent=2, ensure_ascii=False))
-        elif self.format == "text":
+        elif self.format == "text" and table.rows:
             cells = [[_cell(row.get(name)) for name in table.columns] for row in table.rows]
             print(render_table(table.columns, cells))
-        else:
+        elif self.format != "text":
             delimiter = "," if self.format == "csv" else "\t"
             writer = csv.DictWriter(
                 sys.stdout, table.columns, delimiter=delimiter, lineterminator="\n"
             )
             writer.writeheader()
             writer.writerows(table.rows)
+        for path in table.imported:
+            print(f"without metrics: {path}", file=sys.stderr)
         for path in table.unfinished:
             print(f"not finished: {path}", file=sys.stderr)
         return 0

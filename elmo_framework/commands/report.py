@@ -16,7 +16,7 @@ from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.analysis.neighbors import NeighborSearch
-    from elmo_framework.analysis.run_figures import ErrorSearch
+    from elmo_framework.analysis.reported_run import ErrorSearch
 
 
 @final
@@ -91,7 +91,7 @@ of a word too, by the biLM that each run trained or reads and by the one of --be
         Raises:
             RunError: a file, but no search.
         """
-        from elmo_framework.analysis.run_figures import ErrorSearch
+        from elmo_framework.analysis.reported_run import ErrorSearch
 
         if self.errors is None:
             if self.file is not None:

@@ -47,10 +47,10 @@ class Schema(Command):
         from elmo_framework.study.study import Study
 
         family = Study if self.study else Experiment
-        written = json.dumps(schema(family), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(schema(family), indent=2, ensure_ascii=False) + "\n"
         if self.output_file is None:
-            print(written, end="")
+            print(text, end="")
         else:
             with writing(self.output_file) as output:
-                output.write(written)
+                output.write(text)
         return 0

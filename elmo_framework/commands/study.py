@@ -14,6 +14,7 @@ from elmo_framework.console import plural, render_table
 from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
+    from elmo_framework.study.reuse import ReusableRecord
     from elmo_framework.study.state import StudyState
 
 _FAILED = 1
@@ -30,6 +31,8 @@ class RunStudy(ConfigCommand):
         is_final: score the finished runs on their test data, too.
         dry_run: list the runs and their states, with an estimate of the time that is left.
         force: remove runs and records of another config first.
+        reuse: folders of other studies; what they have trained with an equal config, on the same
+            data and biLM, is copied and not trained again.
     """
 
     name = "study"
@@ -38,6 +41,7 @@ examples:
   elmo study experiments/demo/study.jsonnet -s runs/study
   elmo study experiments/demo/study.jsonnet -s runs/study --dry-run
   elmo study experiments/demo/study.jsonnet -s runs/study --final
+  elmo study experiments/paper/table2.jsonnet -s runs/table2 --reuse runs/table1
 
 start it again to resume it. Several processes may work on one study at the same time. A run that
 fails is reported, and does not stop the others; the exit code is then 1.
@@ -48,12 +52,13 @@ fails is reported, and does not stop the others; the exit code is then 1.
     is_final: Annotated[bool, Argument(flags=("--final",))] = False
     dry_run: bool = False
     force: Force = False
+    reuse: Annotated[Sequence[Path], Argument("DIR", takes_many=True)] = ()
 
     def outputs(self) -> Sequence[Output]:
         return [Output(self.serialization_dir, "--serialization-dir", is_folder=True)]
 
     def inputs(self) -> Sequence[Input]:
-        return [Input(self.config, "CONFIG")]
+        return [Input(self.config, "CONFIG"), *(Input(each, "--reuse") for each in self.reuse)]
 
     def run(self) -> int:
         from elmo_framework import console
@@ -61,6 +66,7 @@ fails is reported, and does not stop the others; the exit code is then 1.
         from elmo_framework.study.check import load_study, require_sound
         from elmo_framework.study.folder import StudyFolder
         from elmo_framework.study.report import write_results
+        from elmo_framework.study.reuse import reusable_records, reuse_records
         from elmo_framework.study.run import (
             StudyResult,
             is_finished,
@@ -71,17 +77,13 @@ fails is reported, and does not stop the others; the exit code is then 1.
 
         loaded = load_study(self.read_config(), external_variables=dict(self.ext_var))
         folder = StudyFolder(self.serialization_dir)
-        state = StudyState(
-            loaded.study,
-            loaded.cells,
-            folder,
-            is_final=self.is_final,
-        )
+        state = StudyState(loaded.study, loaded.cells, folder, is_final=self.is_final)
         if self.dry_run:
             require_sound(loaded, state.unfinished_cells())
-            print(_listed(state))
+            print(_listed(state, reusable_records(state, self.reuse)))
             return 0
         distributions()
+        reuse_records(state, self.reuse)
         result = StudyResult(0, ())
         if not is_finished(state):
             # What takes long to start does so before the check, with nothing computed here yet.
@@ -98,12 +100,16 @@ fails is reported, and does not stop the others; the exit code is then 1.
         return _FAILED if result.failures else 0
 
 
-def _listed(state: StudyState) -> str:
+def _listed(state: StudyState, reusable: Sequence[ReusableRecord]) -> str:
     from elmo_framework.study.estimate import minutes_left
 
-    runs = state.runs()
-    rows = [(run.plan.name, state.state(run)) for run in runs]
-    minutes = minutes_left(state, runs)
+    runs, origins = state.runs(), {each.record.name: each.record.origin for each in reusable}
+    rows = [
+        (name, f"in {origins[name]}" if name in origins else state.state(run))
+        for run in runs
+        for name in [run.plan.name]
+    ]
+    minutes = minutes_left(state, [run for run in runs if run.plan.name not in origins])
     left = (
         "no estimate: no run of this study is finished"
         if minutes is None

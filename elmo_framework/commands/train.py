@@ -20,7 +20,7 @@ class Train(ConfigCommand):
     """Train the model of a config: pretrain a biLM, or train a head.
 
     Attributes:
-        serialization_dir: the folder that the run is kept in.
+        serialization_dir: the folder of the run.
         force: remove the run in the folder first.
         recover: resume the run in the folder.
         dry_run: train nothing: read the data, count its words and labels, and list all problems,

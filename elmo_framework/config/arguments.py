@@ -102,14 +102,14 @@ def read_arguments(command: type[Any], namespace: Namespace) -> Any:
 
 def _split(hint: Any) -> tuple[Any, Argument]:
     """Return a type without `None` and annotations, and what its annotations state together."""
-    stated: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     while (origin := get_origin(hint)) in (Annotated, Union, UnionType):
         hint, *others = (each for each in get_args(hint) if each is not NoneType)
         if origin is Annotated:
             inner = [vars(each) for each in others if isinstance(each, Argument)]
-            for properties in [*inner, stated]:  # the outer ones replace the inner ones
-                stated = {**stated, **{key: value for key, value in properties.items() if value}}
-    return hint, Argument(**stated)
+            for properties in [*inner, merged]:  # the outer ones replace the inner ones
+                merged = {**merged, **{key: value for key, value in properties.items() if value}}
+    return hint, Argument(**merged)
 
 
 def _names(field: Field[Any], argument: Argument) -> list[str]:

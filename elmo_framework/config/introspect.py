@@ -141,9 +141,9 @@ class _Writer:
                 return self._reference(cls)
 
     def _plain(self, hint: Any) -> dict[str, Any]:
-        written = plain.json_schema(hint)
-        self.definitions |= written.pop("$defs", {})
-        return written
+        json_schema = plain.json_schema(hint)
+        self.definitions |= json_schema.pop("$defs", {})
+        return json_schema
 
     def _reference(self, cls: type) -> dict[str, Any]:
         name = f"{cls.__module__}.{cls.__qualname__}"
@@ -162,10 +162,10 @@ class _Writer:
         return {"oneOf": [*objects, {"enum": names}] if names else objects}
 
     def _member(self, name: str, factory: Factory, is_default: bool) -> dict[str, Any]:
-        written = self._object(factory)
-        written["properties"] = {"type": {"const": name}, **written["properties"]}
-        written["required"] = [*([] if is_default else ["type"]), *written["required"]]
-        return written
+        json_schema = self._object(factory)
+        json_schema["properties"] = {"type": {"const": name}, **json_schema["properties"]}
+        json_schema["required"] = [*([] if is_default else ["type"]), *json_schema["required"]]
+        return json_schema
 
     def _object(self, factory: Callable[..., Any]) -> dict[str, Any]:
         text = documented(factory)
@@ -180,12 +180,12 @@ class _Writer:
         }
 
     def _property(self, parameter: Parameter, text: str | None) -> dict[str, Any]:
-        written = self.shape(parameter.shape)
+        json_schema = self.shape(parameter.shape)
         if text:
-            written["description"] = text
+            json_schema["description"] = text
         if not parameter.is_required:
-            written["default"] = as_json(parameter.shape, parameter.default)
-        return written
+            json_schema["default"] = as_json(parameter.shape, parameter.default)
+        return json_schema
 
 
 def _required(factory: Callable[..., Any]) -> list[str]:

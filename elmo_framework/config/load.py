@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 import _jsonnet  # type: ignore[import-untyped]
 
+from elmo_framework.config.overrides import with_overrides
 from elmo_framework.console import plural
-from elmo_framework.errors import (
-    ConfigError,
-    Problem,
-    UnreadableConfigError,
-    allowed,
-    dotted,
-    shown,
-)
+from elmo_framework.errors import ConfigError, Problem, UnreadableConfigError, shown
 
 _MAX_ERROR_LINES = 20
+_UNDEFINED = re.compile(r"undefined external variable: (.*)")
 
 
 @dataclass(frozen=True)
@@ -101,6 +94,20 @@ class Config:
         raw = raw if translation is None else translation.raw
         return cls(raw, source, text, tuple(files), translation)
 
+    def overridden(self, overrides: Sequence[str]) -> Config:
+        """Return the configuration with changes, as of `load`, of keys of ours.
+
+        Raises:
+            ConfigError: an override matches no key.
+        """
+        raw = with_overrides(
+            self.raw,
+            overrides,
+            source=self.source,
+            evaluate=lambda snippet: _evaluate("--overrides", snippet, _encodable(os.environ), []),
+        )
+        return replace(self, raw=raw)
+
     @property
     def plugins(self) -> list[str]:
         """The modules to import before the configuration is checked.
@@ -144,28 +151,48 @@ def _evaluate(source: str, text: str, variables: Mapping[str, str], files: list[
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         _refuse(f"{source}:{line}", "is not text: it contains a null character")
+
+    def evaluate(given: Mapping[str, str]) -> str:
+        return str(_jsonnet.evaluate_snippet(source, text, ext_vars=given, import_callback=load))
+
     try:
-        return json.loads(
-            _jsonnet.evaluate_snippet(source, text, ext_vars=variables, import_callback=load)
-        )
+        return json.loads(evaluate(variables))
     except (RuntimeError, UnicodeDecodeError) as error:
-        _refuse(source, _jsonnet_message(str(error)))
+        _refuse(source, _jsonnet_message(str(error), _undefined(evaluate, variables)))
+
+
+def _undefined(
+    evaluate: Callable[[Mapping[str, str]], object], variables: Mapping[str, str]
+) -> list[str]:
+    """Return the external variables that are not defined; jsonnet stops at the first."""
+    names = dict[str, str]()
+    while True:
+        try:
+            evaluate({**variables, **names})
+        except (RuntimeError, UnicodeDecodeError) as error:
+            name = _UNDEFINED.search(str(error).partition("\n")[0])
+            if name is None or name[1] in names:
+                return [*names]
+            names[name[1]] = ""
+        else:
+            return [*names]
 
 
 def _refuse(where: Path | str, message: str) -> NoReturn:
     raise UnreadableConfigError(str(where), message) from None
 
 
-def _jsonnet_message(message: str) -> str:
+def _jsonnet_message(message: str, undefined: Sequence[str]) -> str:
     """Shorten the message of jsonnet, which has file, line and column; add the remedy."""
     lines = message.strip().expandtabs(4).splitlines()
     if len(lines) > _MAX_ERROR_LINES:
         lines[_MAX_ERROR_LINES:] = [
             f"    ... ({plural(len(lines) - _MAX_ERROR_LINES, 'more line')})"
         ]
-    if missing := re.search(r"undefined external variable: (.*)", lines[0]):
-        name = missing[1]
+    if undefined:
+        name, *others = undefined
         lines[0] += f"; set it in the environment or by --ext-var {name}=VALUE"
+        lines += [f"    also undefined: {', '.join(others)}"] if others else []
     return "\n".join(lines)
 
 
@@ -176,153 +203,3 @@ def _encodable(variables: Mapping[str, str]) -> dict[str, str]:
         for name, value in variables.items()
         if not re.search(r"[\ud800-\udfff]", name + value)
     }
-
-
-_KEY = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[\d+\])*")
-
-logger = logging.getLogger(__name__)
-
-
-def with_overrides(
-    raw: dict[str, Any],
-    overrides: Sequence[str],
-    *,
-    source: str,
-    evaluate: Callable[[str], Any],
-) -> dict[str, Any]:
-    """Return a configuration with changes applied in order.
-
-    The last key may be new; every key before it must exist. A string on the way is the short form
-    of a component, and becomes `{type: STRING}`. An object replaces the previous value completely.
-
-    Args:
-        raw: the configuration.
-        overrides: `dotted.key=VALUE`, VALUE being JSON or else a string; or an object of
-            jsonnet whose keys may be dotted.
-        source: the file of the configuration, for messages.
-        evaluate: evaluates jsonnet to JSON types.
-
-    Raises:
-        ConfigError: with every override that is malformed or matches no key.
-    """
-    changed = deepcopy(raw)
-    problems: list[Problem] = []
-    for override in overrides:
-        try:
-            pairs = list(_pairs(override, evaluate))
-        except ConfigError as error:
-            problems += error.problems
-            continue
-        for key, value in pairs:
-            try:
-                _warn_of_loss(key, _apply(changed, key, value), value)
-            except ConfigError as error:
-                problems += error.problems
-    if problems:
-        raise ConfigError(f"{source} with --overrides", problems)
-    return changed
-
-
-def with_merged(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with changes in the form of an object.
-
-    A key with dots or brackets replaces a value, as in `with_overrides`. Any other key is merged:
-    an object changes the keys that it has, unless it has another `type` than the object before it.
-
-    Raises:
-        ConfigError: with every dotted key that matches nothing.
-    """
-    changed = deepcopy(dict(raw))
-    problems: list[Problem] = []
-    for key, value in changes.items():
-        if not re.search(r"[.\[]", key):
-            changed[key] = _merged(changed.get(key), value)
-            continue
-        try:
-            _apply(changed, key, deepcopy(value))
-        except ConfigError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigError("overrides", problems)
-    return changed
-
-
-def _merged(before: Any, change: Any) -> Any:
-    if isinstance(before, str) and isinstance(change, dict) and "type" not in change:
-        before = {"type": before}  # the short form of a component
-    if not (isinstance(before, dict) and isinstance(change, dict)):
-        return deepcopy(change)
-    if change.get("type", before.get("type")) != before.get("type"):
-        return deepcopy(change)
-    merged = {key: _merged(before.get(key), value) for key, value in change.items()}
-    return {**before, **merged}
-
-
-def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
-    if override.lstrip().startswith("{"):
-        yield from evaluate(override).items()
-        return
-    key, equals, text = override.partition("=")
-    if not equals:
-        raise _refusal(override, "is neither dotted.key=VALUE nor an object {...}")
-    yield key.strip(), _value(text)
-
-
-def _value(text: str) -> Any:
-    """Read JSON; other text is a string, also NaN, Infinity and 1e400."""
-    try:
-        value = json.loads(text)
-        json.dumps(value, allow_nan=False)
-    except ValueError:
-        return text
-    return value
-
-
-def _apply(raw: dict[str, Any], key: str, value: Any) -> Any:
-    """Set a value, and return the one before it."""
-    if not _KEY.fullmatch(key):
-        raise _refusal(key, "not a dotted key such as trainer.num_epochs or callbacks[0].type")
-    *parents, last = re.findall(r"[^.\[\]]+", key)
-    node: Any = raw
-    path = ""
-    for parent in parents:
-        index = _index(node, parent, key, path, may_add=False)
-        if isinstance(node[index], str):
-            node[index] = {"type": node[index]}
-        node, path = node[index], dotted(path, index)
-    index = _index(node, last, key, path, may_add=True)
-    before = node.get(index) if isinstance(node, dict) else node[index]
-    node[index] = value
-    return before
-
-
-def _index(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str | int:
-    """Return the key or index in `node` that one part of a dotted key means."""
-    here = path or "the configuration"
-    match node:
-        case dict() if may_add or part in node:
-            return part
-        case dict():
-            advice = f" To add it, pass a whole object: {dotted(path, part)}={{...}}"
-            raise _refusal(key, f"{here} has no key {part!r}; {allowed(part, node)}{advice}")
-        case list() if part.isdecimal() and int(part) < len(node):
-            return int(part)
-        case list():
-            items = plural(len(node), "item")
-            raise _refusal(key, f"{here} is a list of {items}, numbered from 0; no item {part!r}")
-        case _:
-            raise _refusal(key, f"{here} is {shown(node)}, which has no keys")
-
-
-def _warn_of_loss(key: str, old: object, new: object) -> None:
-    if (
-        isinstance(old, dict)
-        and isinstance(new, dict)
-        and (lost := sorted(old.keys() - new.keys()))
-    ):
-        message = "--overrides: replacing %s drops %s; use dotted keys to change single keys"
-        logger.warning(message, key, ", ".join(lost))
-
-
-def _refusal(key: str, message: str) -> ConfigError:
-    return ConfigError("--overrides", [Problem(key, message)])

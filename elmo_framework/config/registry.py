@@ -56,16 +56,16 @@ class Registrable(Component):
 
 
 def _require_member(member: Factory, base: type[Component]) -> None:
-    made = component_class(member)
-    if not issubclass(made, base):
-        verb = "inherit" if made is member else "return"
+    cls = component_class(member)
+    if not issubclass(cls, base):
+        verb = "inherit" if cls is member else "return"
         raise TypeError(f"{member.__qualname__} does not {verb} {base.__name__}")
-    for name in made.class_attributes:
-        if not hasattr(made, name):
-            function = "" if made is member else f"{member.__qualname__}: "
+    for name in cls.class_attributes:
+        if not hasattr(cls, name):
+            function = "" if cls is member else f"{member.__qualname__}: "
             raise TypeError(
-                f"{function}{made.__name__} has no attribute {name!r}; set `{name} = ...` in the "
-                f"class: {documented(made).get(name)}"
+                f"{function}{cls.__name__} has no attribute {name!r}; set `{name} = ...` in the "
+                f"class: {documented(cls).get(name)}"
             )
 
 

@@ -29,33 +29,33 @@ def filled(lazy: Lazy[Any]) -> dict[str, Any]:
 
     It parses to the same component even if the defaults change later.
     """
-    written: dict[str, Any] = {} if lazy.name is None else {"type": lazy.name}
+    config: dict[str, Any] = {} if lazy.name is None else {"type": lazy.name}
     for parameter in configurable(lazy.factory):
         value = lazy.arguments.get(parameter.name, parameter.default)
-        written[parameter.name] = as_json(parameter.shape, value)
-    return written
+        config[parameter.name] = as_json(parameter.shape, value)
+    return config
 
 
 def as_json(shape: Shape, value: Any) -> Any:
     """Convert the value or the default of a parameter to JSON types."""
     match shape, value:
         case (_, None):
-            written = None
+            content = None
         case (_, Default(raw)):
-            written = raw
+            content = raw
         case (OptionalType(item), _):
-            written = as_json(item, value)
+            content = as_json(item, value)
         case (ListType(item), _):
-            written = [as_json(item, element) for element in value]
+            content = [as_json(item, element) for element in value]
         case (TupleType(items), _):
-            written = [as_json(item, element) for item, element in zip(items, value, strict=True)]
+            content = [as_json(item, element) for item, element in zip(items, value, strict=True)]
         case (DictType(item), _):
-            written = {key: as_json(item, element) for key, element in value.items()}
+            content = {key: as_json(item, element) for key, element in value.items()}
         case (PlainType(hint), _):
-            written = plain.write(hint, value)
+            content = plain.write(hint, value)
         case _:
-            written = filled(value) if isinstance(value, Lazy) else _options(shape, value)
-    return written
+            content = filled(value) if isinstance(value, Lazy) else _options(shape, value)
+    return content
 
 
 def _options(shape: Shape, value: object) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from elmo_framework import console
 from elmo_framework.console import plural
-from elmo_framework.corpus.manifest import PARTS, Entry, Part, PartWriter
+from elmo_framework.corpus.manifest import SPLITS, CorpusSplit, Entry, SplitWriter
 from elmo_framework.corpus.tables import WordTable
 from elmo_framework.corpus.tokenize import TokenizedBlock, load_hashes
 from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS
@@ -51,7 +51,7 @@ def assemble(
         DataError: all sentences are held out, or the text is empty.
     """
     limit = hash_limit(map(load_hashes, paths), held_out)
-    word_counts, num_blank_lines = _count(_split(paths, limit))
+    word_counts, num_blank_lines = _count(_read(paths, limit))
     if not any(word_counts.values()):
         raise DataError("no sentences to train on: the text has no words, or all are held out")
     table = WordTable.of(word_counts)
@@ -64,16 +64,16 @@ def assemble(
         entries.append(entry)
     in_vocabulary = frozenset([*vocabulary, *SPECIAL_WORDS])
     is_known = np.array([word in in_vocabulary for word in table.words])
-    parts, part_entries = _write_parts(_split(paths, limit), table, is_known, root)
+    splits, split_entries = _write_splits(_read(paths, limit), table, is_known, root)
     counts = {
-        "parts": parts,
+        "parts": splits,
         "distinct_words": len(table.words),
         "vocabulary": len(in_vocabulary),
         "blank_lines": num_blank_lines,
         **table.statistics(),
         **pieces,
     }
-    return [*entries, *part_entries], counts
+    return [*entries, *split_entries], counts
 
 
 def hash_limit(hashes: Iterable[NDArray[np.uint64]], held_out: float) -> int:
@@ -104,7 +104,7 @@ def hash_limit(hashes: Iterable[NDArray[np.uint64]], held_out: float) -> int:
     return int(lowest[number])
 
 
-def _split(paths: Iterable[Path], limit: int) -> Iterator[tuple[TokenizedBlock, NDArray[np.bool_]]]:
+def _read(paths: Iterable[Path], limit: int) -> Iterator[tuple[TokenizedBlock, NDArray[np.bool_]]]:
     """Yield each block, and which of its sentences are held out."""
     for block in map(TokenizedBlock.load, paths):
         yield block, block.hashes < np.uint64(limit)
@@ -124,30 +124,30 @@ def _count(
     return word_counts, num_blank_lines
 
 
-def _write_parts(
+def _write_splits(
     blocks: Iterable[tuple[TokenizedBlock, NDArray[np.bool_]]],
     table: WordTable,
     is_known: NDArray[np.bool_],
     root: Path,
-) -> tuple[dict[Part, dict[str, int]], list[Entry]]:
-    """Write the sentences; return the counts of each part, and the entries of the files."""
+) -> tuple[dict[CorpusSplit, dict[str, int]], list[Entry]]:
+    """Write the sentences; return the counts of each split, and the entries of the files."""
     numbers = {word: number for number, word in enumerate(table.words)}
-    num_unknown = dict.fromkeys(PARTS, 0)
+    num_unknown = dict.fromkeys(SPLITS, 0)
     with ExitStack() as stack:
-        writers = {part: stack.enter_context(PartWriter(root, part)) for part in PARTS}
+        writers = {split: stack.enter_context(SplitWriter(root, split)) for split in SPLITS}
         for block, is_held_out in blocks:
             global_ids = np.fromiter(map(numbers.__getitem__, block.words), np.int32)
-            for part, writer in writers.items():
-                local_ids, lengths = block.select(np.equal(is_held_out, part == "held_out"))
+            for split, writer in writers.items():
+                local_ids, lengths = block.select(np.equal(is_held_out, split == "held_out"))
                 ids = global_ids[local_ids]
-                num_unknown[part] += len(ids) - int(is_known[ids].sum())
+                num_unknown[split] += len(ids) - int(is_known[ids].sum())
                 writer.add(ids, lengths)
     counts = {
-        part: {
+        split: {
             "sentences": writer.num_sentences,
             "words": writer.num_words,
-            "unknown_words": num_unknown[part],
+            "unknown_words": num_unknown[split],
         }
-        for part, writer in writers.items()
+        for split, writer in writers.items()
     }
     return counts, [entry for writer in writers.values() for entry in writer.entries()]

@@ -46,20 +46,20 @@ class Block:
 
     Attributes:
         number: from 0, in the order of the text.
-        pieces: consecutive parts of files.
+        ranges: of files, one after the other.
         num_bytes: the number of (compressed) bytes read from disk.
     """
 
     number: int
-    pieces: tuple[LineRange, ...]
+    ranges: tuple[LineRange, ...]
     num_bytes: int
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the lines."""
         total = sha256()
-        for piece in self.pieces:
-            total.update(piece.content)
+        for lines in self.ranges:
+            total.update(lines.content)
         return total.hexdigest()
 
 
@@ -86,19 +86,19 @@ def read_blocks(files: Sequence[Path], size: int, part: JobPart = WHOLE) -> Iter
     Raises:
         DataError: a file cannot be read.
     """
-    number, length, pieces, num_read = 0, 0, list[LineRange](), 0
+    number, length, ranges, num_read = 0, 0, list[LineRange](), 0
     for file in files:
-        for piece in _pieces(file, size, part):
+        for lines in _unread_ranges(file, size, part):
             if part.includes(number):
-                pieces.append(piece.read())
-                num_read += piece.num_read
-            length += piece.length
+                ranges.append(lines.read())
+                num_read += lines.num_read
+            length += lines.length
             if length >= size:
-                if pieces:
-                    yield Block(number, tuple(pieces), num_read)
-                number, length, pieces, num_read = number + 1, 0, [], 0
-    if pieces:
-        yield Block(number, tuple(pieces), num_read)
+                if ranges:
+                    yield Block(number, tuple(ranges), num_read)
+                number, length, ranges, num_read = number + 1, 0, [], 0
+    if ranges:
+        yield Block(number, tuple(ranges), num_read)
 
 
 def sample_digest(file: Path) -> str:
@@ -117,12 +117,12 @@ def size_on_disk(file: Path) -> int:
     return 0 if file == STANDARD_INPUT else file.stat().st_size
 
 
-class _Piece(NamedTuple):
-    """Consecutive lines of one file.
+class _UnreadRange(NamedTuple):
+    """Consecutive lines of one file that need not be read.
 
     Attributes:
         length: the number of their bytes.
-        read: returns them, before the next piece is asked for.
+        read: returns them, before the next range is asked for.
         num_read: the number of (compressed) bytes on disk.
     """
 
@@ -131,19 +131,19 @@ class _Piece(NamedTuple):
     num_read: int
 
 
-def _pieces(path: Path, size: int, part: JobPart) -> Iterator[_Piece]:
+def _unread_ranges(path: Path, size: int, part: JobPart) -> Iterator[_UnreadRange]:
     if path == STANDARD_INPUT:
         for lines in split_lines(sys.stdin.buffer, path, size):
-            yield _Piece(len(lines.content), partial(_same, lines), len(lines.content))
+            yield _UnreadRange(len(lines.content), partial(_same, lines), len(lines.content))
         return
     with reading(path) as file:
         if part != WHOLE and path.suffix not in SUFFIXES:
             for begin, end in _boundaries(file, size):
-                yield _Piece(end - begin, partial(_read, file, path, begin, end), end - begin)
+                yield _UnreadRange(end - begin, partial(_read, file, path, begin, end), end - begin)
             return
         position = 0
         for lines in split_lines(decompressed(file, path), path, size):
-            yield _Piece(len(lines.content), partial(_same, lines), file.tell() - position)
+            yield _UnreadRange(len(lines.content), partial(_same, lines), file.tell() - position)
             position = file.tell()
 
 

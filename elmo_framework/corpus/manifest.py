@@ -1,4 +1,4 @@
-"""The files of a prepared corpus: sentences in parts, and the manifest that verifies all files."""
+"""The files of a prepared corpus: its two splits, and the manifest that verifies all files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MANIFEST = "corpus.json"
 KIND, FORMAT = "elmo_framework corpus", 1
 """`format` in the manifest is both."""
 
-Part: TypeAlias = Literal["training", "held_out"]
-PARTS: tuple[Part, Part] = ("training", "held_out")
+CorpusSplit: TypeAlias = Literal["training", "held_out"]
+SPLITS: tuple[CorpusSplit, CorpusSplit] = ("training", "held_out")
 
 BEGIN_ID, END_ID = 0, 1
 """The ids of the boundaries of a sentence in the table of words."""
@@ -150,18 +150,18 @@ class Manifest:
 
 
 @final
-class PartWriter:
-    """Writes the sentences of a part of the corpus in `root`, each with its boundaries."""
+class SplitWriter:
+    """Writes the sentences of a split of the corpus in `root`, each with its boundaries."""
 
-    def __init__(self, root: Path, part: Part) -> None:
-        self._root, self._part = root, part
+    def __init__(self, root: Path, split: CorpusSplit) -> None:
+        self._root, self._split = root, split
         self._entries, self._files = list[Entry](), ExitStack()
         self._offsets: EntryWriter | None = None
         self._shard: EntryWriter | None = None
         self._num_tokens = 0
         self.num_sentences = self.num_words = 0
 
-    def __enter__(self) -> PartWriter:
+    def __enter__(self) -> SplitWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -191,7 +191,7 @@ class PartWriter:
 
     def _open_offsets(self) -> EntryWriter:
         if self._offsets is None:
-            (self._root / self._part).mkdir()
+            (self._root / self._split).mkdir()
             self._offsets = self._opened(OFFSETS)
             self._offsets.write(np.zeros(1, OFFSET).tobytes())
         return self._offsets
@@ -205,4 +205,4 @@ class PartWriter:
         return self._shard
 
     def _opened(self, name: str) -> EntryWriter:
-        return self._files.enter_context(EntryWriter(self._root, f"{self._part}/{name}"))
+        return self._files.enter_context(EntryWriter(self._root, f"{self._split}/{name}"))

@@ -20,7 +20,7 @@ from elmo_framework.console import plural
 from elmo_framework.corpus.assemble import assemble
 from elmo_framework.corpus.blocks import text_files
 from elmo_framework.corpus.job import PreparationJob
-from elmo_framework.corpus.manifest import KIND, MANIFEST, PARTS, Manifest
+from elmo_framework.corpus.manifest import KIND, MANIFEST, SPLITS, Manifest
 from elmo_framework.corpus.tables import LONGEST_WORD, require_pieces
 from elmo_framework.corpus.tokenize import TextTokenizer
 from elmo_framework.corpus.tokenized_blocks import TokenizedBlocks
@@ -162,11 +162,11 @@ def _settings(
 def _report(output: Path, manifest: Manifest) -> None:
     counts = manifest.counts
     console.info(f"written: {output}")
-    for part in PARTS:
-        number = counts["parts"][part]
+    for split in SPLITS:
+        number = counts["parts"][split]
         sentences, words = plural(number["sentences"], "sentence"), plural(number["words"], "word")
         ratio = _unknown_ratio(number)
-        console.info(f"  {part}: {sentences}, {words}, {ratio:.2%} of them not in the vocabulary")
+        console.info(f"  {split}: {sentences}, {words}, {ratio:.2%} of them not in the vocabulary")
     console.info(
         f"  {counts['distinct_words']:,} distinct words, {counts['vocabulary']:,} in the vocabulary"
     )
@@ -179,7 +179,7 @@ def _report(output: Path, manifest: Manifest) -> None:
 
 def _warnings(manifest: Manifest) -> Iterator[str]:
     counts = manifest.counts
-    training, held_out = (counts["parts"][part] for part in PARTS)
+    training, held_out = (counts["parts"][split] for split in SPLITS)
     if training["words"] < _FEW_WORDS:
         yield (
             f"{plural(training['words'], 'word')}: enough to try the commands, too few for a "

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.console import plural
-from elmo_framework.corpus.manifest import BEGIN_ID, END_ID, OFFSET, OFFSETS, PARTS, TOKEN, Manifest
+from elmo_framework.corpus.manifest import (
+    BEGIN_ID,
+    END_ID,
+    OFFSET,
+    OFFSETS,
+    SPLITS,
+    TOKEN,
+    Manifest,
+)
 from elmo_framework.corpus.tables import (
     CHARACTER,
     CHARACTERS,
@@ -56,7 +64,7 @@ class ConcatenatedShards:
 
 @final
 @dataclass(frozen=True)
-class PreparedPart:
+class PreparedSplit:
     """The training or held-out part of a corpus.
 
     Attributes:
@@ -74,19 +82,19 @@ class PreparedPart:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def load(cls, path: Path) -> PreparedPart:
+    def load(cls, path: Path) -> PreparedSplit:
         """Verify and map the files of a part; `path` is its folder, inside that of the corpus.
 
         Raises:
             DataError: it is missing, or a file is damaged.
         """
-        root, part = path.parent, path.name
-        if part not in PARTS:
+        root, split = path.parent, path.name
+        if split not in SPLITS:
             raise DataError(
-                f"not a part of a corpus of `elmo prepare`; {allowed(part, PARTS)}", path=path
+                f"not a part of a corpus of `elmo prepare`; {allowed(split, SPLITS)}", path=path
             )
         manifest = Manifest.read(root)
-        entries = manifest.entries(f"{part}/")
+        entries = manifest.entries(f"{split}/")
         if not entries:
             raise DataError("this part of the corpus has no sentences", path=path)
         manifest.verify(root, [entry for entry in manifest.files if "/" not in entry.name])

@@ -151,8 +151,8 @@ def _built(raw: Any, source: str) -> Tokenizer:
 
 
 def _lines(block: Block) -> Iterator[str]:
-    for piece in block.pieces:
-        numbered = decoded_lines(io.BytesIO(piece.content), piece.path, first=piece.first_line)
+    for lines in block.ranges:
+        numbered = decoded_lines(io.BytesIO(lines.content), lines.path, first=lines.first_line)
         yield from (line for _, line in numbered)
 
 

@@ -117,8 +117,8 @@ class DataLoader(Registrable, ABC):
         """
 
 
-_BATCHES_A_POOL = 50
-"""Examples are sorted by length within a pool of so many batches, so that batches stay mixed."""
+_BATCHES_PER_CHUNK = 50
+"""Examples are sorted by length within a chunk of so many batches, so that batches stay mixed."""
 
 
 @final
@@ -245,9 +245,9 @@ class ExampleSource(BatchSource[Any]):
     def _bucketed(self, order: Any, generator: np.random.Generator) -> list[int]:
         if not self._loader.bucketing:
             return [int(index) for index in order]
-        pool = _BATCHES_A_POOL * self._loader.batch_size
-        pools = (order[start : start + pool] for start in range(0, len(order), pool))
-        return [index for part in pools for index in longest_first(part, self._lengths)]
+        size = _BATCHES_PER_CHUNK * self._loader.batch_size
+        chunks = (order[start : start + size] for start in range(0, len(order), size))
+        return [index for chunk in chunks for index in longest_first(chunk, self._lengths)]
 
     def _cut(self, order: Iterable[int]) -> Iterator[list[int]]:
         return padded_batches(

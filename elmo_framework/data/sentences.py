@@ -1,4 +1,4 @@
-"""Many sentences: batches of similar length, pools of bounded size, and digests."""
+"""Many sentences: batches of similar length, chunks of bounded size, and digests."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def padded_batches(
         yield batch
 
 
-def pools(
+def chunks(
     items: Iterable[ItemT], size: Callable[[ItemT], int], *, max_size: int
 ) -> Iterator[list[ItemT]]:
-    """Divide items, in order, into pools of at most a total size; one that is larger is alone."""
-    pool: list[ItemT] = []
+    """Divide items, in order, into chunks of at most a total size; one that is larger is alone."""
+    chunk: list[ItemT] = []
     total = 0
     for item in items:
-        if pool and total + size(item) > max_size:
-            yield pool
-            pool, total = [], 0
-        pool.append(item)
+        if chunk and total + size(item) > max_size:
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(item)
         total += size(item)
-    if pool:
-        yield pool
+    if chunk:
+        yield chunk
 
 
 def sentence_digest(

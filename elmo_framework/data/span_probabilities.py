@@ -62,6 +62,9 @@ def label_probabilities(
         top_k: number of labels; the label of the annotation is the first of them, then those with
             the highest probability.
     """
+    annotations = list(annotations)
+    if not annotations:
+        return []
     before, after = scores.forward(), scores.backward()
     normalizer = np.logaddexp.reduce(before[-1] + scores.end)
     results = []

@@ -1,4 +1,4 @@
-"""A vector for each word from the characters that spell it."""
+"""Token embedder that encodes the characters of each word."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CharacterEmbeddingOptions:
     """The vectors of characters.
 
     Attributes:
-        embedding_dim: their width.
+        embedding_dim: their dimension.
     """
 
     embedding_dim: Dim
@@ -43,7 +43,7 @@ class CharacterEncodingTokenEmbedder(TokenEmbedder):
         vocabularies: counted in the training data.
         characters: what the characters are: the UTF-8 bytes of a word between two marks, or those
             counted in the training data, in which all others share one vector.
-        dropout: the share of values dropped from the vector of each word.
+        dropout: dropout rate of the vector of each word.
         max_characters_per_token: how many characters of a word are read, with the marks of bytes.
     """
 
@@ -71,27 +71,27 @@ class CharacterEncodingTokenEmbedder(TokenEmbedder):
 
     def forward(self, text: TextBatch) -> Float[Tensor, "batch tokens dim"]:
         ids = text.ids[self.indexer.key]  # batch tokens characters
-        places, numbers = _distinct(text)
-        characters = ids.flatten(end_dim=1).index_select(0, places)
+        positions, numbers = _distinct(text)
+        characters = ids.flatten(end_dim=1).index_select(0, positions)
         encoded = self.encoder(self.embedding(characters), characters > 0)
         embedded = F.embedding(numbers, encoded)
         return F.dropout(embedded, self.dropout, training=self.training) * text.mask[:, :, None]
 
 
 def _distinct(text: TextBatch) -> tuple[Int[Tensor, " distinct"], Int[Tensor, "batch tokens"]]:
-    """Return the first place of each distinct word, and the number of the word at each place.
+    """Return the first position of each distinct word, and the number of the word at each position.
 
-    Places are counted through the batch row by row; the number at padding is 0.
+    Positions are counted through the batch row by row; the number at padding is 0.
     """
     num_tokens, device = text.mask.shape[1], text.mask.device
     numbers_by_word: dict[str, int] = {}
-    places: list[int] = []
+    positions: list[int] = []
     numbers = []
     for row, words in enumerate(text.words):
         for token, word in enumerate(words):
             if word not in numbers_by_word:
-                numbers_by_word[word] = len(places)
-                places.append(row * num_tokens + token)
+                numbers_by_word[word] = len(positions)
+                positions.append(row * num_tokens + token)
         numbers.append([numbers_by_word[word] for word in words] + [0] * (num_tokens - len(words)))
     # A batch without words gives its first padding, so that there is something to point to.
-    return torch.tensor(places or [0], device=device), torch.tensor(numbers, device=device)
+    return torch.tensor(positions or [0], device=device), torch.tensor(numbers, device=device)

@@ -90,7 +90,7 @@ class _Files:
         params: the file itself.
         model: Chainer's arrays.
         words: the words, in the order of their ids, with their vectors as targets.
-        unit: the width of the vectors that words are read as.
+        unit: the dimension of the vectors that words are read as.
         is_deep: whether the two directions meet in a network of two layers.
     """
 
@@ -102,7 +102,7 @@ class _Files:
 
     @property
     def output_dim(self) -> int:
-        """The width of the vector of a context, and of a target."""
+        """The dimension of the vector of a context, and of a target."""
         return 2 * self.unit
 
 

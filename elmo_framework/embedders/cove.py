@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Literal, final
 
 import torch
@@ -12,12 +11,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elmo_framework.config.types import CountOrZero, Dim, ExistingPath, Injected, TextPath
-from elmo_framework.data.formats.word_vector_files import VectorFormat
+from elmo_framework.data.formats.word_vector_files import WordVectorFormat
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
 from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import DataError
+from elmo_framework.model.weights import load_pickled
 from elmo_framework.nn.recurrent import read_rows
 
 _Layers = Literal["layer1", "layer0", "both"]
@@ -35,7 +35,8 @@ class CoveTokenEmbedder(TokenEmbedder):
 
     Args:
         model_file: the published `.pth` file, a state of torch's LSTM.
-        pretrained_file: the word vectors that it was trained on: GloVe's, 840B words, 300 wide.
+        pretrained_file: the word vectors that it was trained on: GloVe's, 840B words,
+            dimension 300.
         vocabularies: counted in the training data; its words have their vectors.
         pretrained_format: of the word vectors, as for `embedding`.
         max_unseen_words: how many other words of GloVe have their vectors too, the first ones;
@@ -43,8 +44,8 @@ class CoveTokenEmbedder(TokenEmbedder):
         layers: which layers are given: `layer1`, the upper one, `layer0`, or `both`, the lower
             one first.
         residual_embeddings: whether the word vectors are given too, before the layers.
-        embedding_dim: the width of the word vectors.
-        hidden_size: the width of one direction of a layer.
+        embedding_dim: the dimension of the word vectors.
+        hidden_size: the dimension of one direction of a layer.
         weights_follow: whether all of it will be loaded from a run, and no file is read.
     """
 
@@ -53,7 +54,7 @@ class CoveTokenEmbedder(TokenEmbedder):
         model_file: ExistingPath,
         pretrained_file: TextPath,
         vocabularies: Injected[Vocabularies],
-        pretrained_format: VectorFormat | None = None,
+        pretrained_format: WordVectorFormat | None = None,
         max_unseen_words: CountOrZero | None = 100_000,
         layers: _Layers = "layer1",
         residual_embeddings: bool = False,
@@ -117,9 +118,11 @@ class CoveTokenEmbedder(TokenEmbedder):
 
 def _read_state(path: Path) -> Mapping[str, Tensor]:
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-        raise DataError(f"not a PyTorch state_dict: {error}", path=path) from error
+        state = load_pickled(path)
+    except OSError as error:
+        raise DataError(str(error.strerror), path=path) from error
+    except ValueError as error:
+        raise DataError(f"not a PyTorch state_dict: it {error}", path=path) from error
     if not isinstance(state, Mapping):
         raise DataError(f"expected a state by name, found {type(state).__name__}", path=path)
     return state

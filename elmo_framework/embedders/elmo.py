@@ -39,7 +39,7 @@ class ElmoTokenEmbedder(LayerEmbedder):
         options_file: bilm-tf's `options.json`, with `weight_file` in place of `bilm`.
         weight_file: bilm-tf's `weights.hdf5`.
         mix: combines the layers into one vector.
-        dropout: the share of a vector's numbers that is dropped in training.
+        dropout: dropout rate of the vectors.
         state: with `reset` every batch starts from zeros, and a sentence's vectors depend on
             nothing else. With `carry` row i of a batch continues row i of the batch before,
             as bilm-tf and AllenNLP do, and the second text of an example continues the first; it
@@ -58,7 +58,7 @@ class ElmoTokenEmbedder(LayerEmbedder):
             each number to 11 bits.
         precision: of a frozen biLM's products. `bfloat16` and `int8` (CPU only) are faster and
             less exact; docs/performance.md shows by how much.
-        projection_dim: the width of a linear layer after the mix; null for no such layer.
+        projection_dim: output dimension of a linear layer after the mix; null for no such layer.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from elmo_framework.config.types import Count, CountOrZero, Dim, Injected, TextPath
 from elmo_framework.console import plural
-from elmo_framework.data.formats.word_vector_files import VectorFormat, Vectors, read_vectors
+from elmo_framework.data.formats.word_vector_files import Vectors, WordVectorFormat, read_vectors
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
 from elmo_framework.embedders.text_embedder import TokenEmbedder
@@ -78,7 +78,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
     -sqrt(3 / dim) and sqrt(3 / dim), so that a vector has the length 1 on average.
 
     Args:
-        embedding_dim: the width of the vectors.
+        embedding_dim: the dimension of the vectors.
         vocabularies: counted in the training data.
         pretrained_file: vectors to start from: GloVe's, fastText's or word2vec's text, a word and
             its numbers a line, or word2vec's binary form; as it is, compressed (`.gz`, `.bz2`,
@@ -98,7 +98,8 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
             distribution with the mean and the deviation of those in the file (`normal`), zeros,
             the mean of the vectors in the file, or what they start from without a file
             (`random`). So does the vector of unknown words.
-        projection_dim: the width of a linear layer after the vectors; null for no such layer.
+        projection_dim: output dimension of a linear layer after the vectors; null for no such
+            layer.
         weights_follow: whether the vectors will be loaded from a run, and the file is not read.
     """
 
@@ -107,7 +108,7 @@ class EmbeddingTokenEmbedder(TokenEmbedder):
         embedding_dim: Dim,
         vocabularies: Injected[Vocabularies],
         pretrained_file: TextPath | None = None,
-        pretrained_format: VectorFormat | None = None,
+        pretrained_format: WordVectorFormat | None = None,
         trainable: bool = True,
         lowercase: bool = False,
         min_count: Count = 1,
@@ -186,7 +187,7 @@ def _read_vectors(
     vocabulary: Vocabulary,
     dim: int,
     *,
-    file_format: VectorFormat | None,
+    file_format: WordVectorFormat | None,
     lowercase: bool,
     case_fallback: bool,
     normalize: bool,
@@ -216,10 +217,13 @@ def _read_vectors(
     # Lower-case forms were read besides `max_unseen`; the words come in the order of the file.
     of_unseen = ((word, vector) for word, vector in vectors.items() if word not in vocabulary)
     unseen = dict(islice(of_unseen, max_unseen))
-    share = 100 * len(by_id) / len(words)
     _log.info(
         "%s: vectors for %d of %s (%.1f %%), and for %s",
-        *(path, len(by_id), plural(len(words), "word"), share, plural(len(unseen), "unseen one")),
+        path,
+        len(by_id),
+        plural(len(words), "word"),
+        100 * len(by_id) / len(words),
+        plural(len(unseen), "unseen one"),
     )
     return by_id, unseen
 
@@ -253,7 +257,7 @@ class OovVectors(nn.Module):
     """Vectors of words that training has not seen; never trained, and saved with the words.
 
     Args:
-        dim: the width of the vectors.
+        dim: the dimension of the vectors.
         vectors: of the words; an empty one, or one with a line feed in it, is left out.
 
     Attributes:

@@ -34,8 +34,8 @@ class LayerEmbedder(TokenEmbedder, ABC):
         module_name: the name of a trained source in weights files.
         path: of the files of the source.
         mix: combines the layers into one vector; None for the last layer as it is.
-        dropout: the ratio of the numbers of a vector that are dropped in training.
-        projection_dim: the width of a linear layer after the mix; None for no such layer.
+        dropout: dropout rate of the vectors.
+        projection_dim: output dimension of a linear layer after the mix; None for no such layer.
     """
 
     def __init__(

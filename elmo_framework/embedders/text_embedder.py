@@ -19,7 +19,7 @@ class TokenEmbedder(Part, Registrable, ABC):
     """Gives each word of a batch a vector.
 
     Attributes:
-        output_dim: the width of the vectors.
+        output_dim: the dimension of the vectors.
     """
 
     output_dim: int
@@ -34,7 +34,7 @@ class TextEmbedder(Part, Registrable):
     """Gives each word the vectors of several embedders, one after the other.
 
     Attributes:
-        output_dim: the width of them all together.
+        output_dim: the dimension of all of them together.
         indexers: turn words into the ids that the embedders read, each once.
 
     Args:
@@ -64,7 +64,7 @@ class TextEmbedder(Part, Registrable):
 
 
 def joined_dim(dim: int, embedder: TokenEmbedder | None) -> int:
-    """Return the width of what `concatenate` gives."""
+    """Return the dimension of what `concatenate` gives."""
     return dim + (0 if embedder is None else embedder.output_dim)
 
 

@@ -35,12 +35,12 @@ class TransformerTokenEmbedder(LayerEmbedder):
             `last_layer_only` is false.
         layers: the layers that are mixed, 0 being that of the embeddings and -1 the top one; all by
             default. Only these are cached.
-        dropout: the ratio of a vector's numbers that is dropped in training.
+        dropout: dropout rate of the vectors.
         cache: where the layers of a frozen transformer are kept, as with `elmo_token_embedder`.
         cache_dtype: the type of the cached numbers; `float16` takes half the space, and rounds
             each number to 11 bits.
         precision: of a frozen transformer; `bfloat16` is less exact.
-        projection_dim: the width of a linear layer after the mix; null for no such layer.
+        projection_dim: output dimension of a linear layer after the mix; null for no such layer.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Forms of a shard that are written from finished vectors: parquet, safetensors and int8.
+"""Formats of shards that are written from finished vectors: parquet, safetensors and int8.
 
 The vectors are first written into a folder of `NpyFolderFormat`, which then becomes the shard. So
 memory holds a few sentences at a time, and each vector is complete when its scale is computed.
@@ -51,25 +51,25 @@ def quantize(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float3
 @final
 @dataclass(frozen=True)
 class FinishedVectors:
-    """The vectors of a shard, to be written in another form.
+    """The vectors of a shard, to be written in another format.
 
     Attributes:
         vectors: "words rows dim", or "words dim" where a word has one vector; memory-mapped.
         index: "lines 2": where each line's vectors begin, and how many there are.
         lines: reads the lines.
-        form: of the vectors.
+        shape: of the vectors.
         is_quantized: whether to write int8 and scales.
     """
 
     vectors: NDArray[Any]
     index: NDArray[np.int64]
     lines: Callable[[], Iterable[Line]]
-    form: VectorShape
+    shape: VectorShape
     is_quantized: bool
 
     @property
     def dtype(self) -> str:
-        return "int8" if self.is_quantized else self.form.dtype
+        return "int8" if self.is_quantized else self.shape.dtype
 
     @property
     def shapes(self) -> Mapping[str, tuple[str, tuple[int, ...]]]:
@@ -95,7 +95,7 @@ class FinishedVectors:
 
     def chunks(self, name: str) -> Iterator[NDArray[Any]]:
         """Yield one of the arrays in parts."""
-        size = max(1, _CHUNK_BYTES // self.form.num_bytes)
+        size = max(1, _CHUNK_BYTES // self.shape.num_bytes)
         for start in range(0, len(self.vectors), size):
             yield self.arrays(self.vectors[start : start + size])[name]
 
@@ -106,16 +106,16 @@ class FinishedVectors:
 
 
 class ConvertedFormat(VectorFileFormat, ABC):
-    """A form that is written when all vectors are.
+    """A format that is written when all vectors are.
 
     Args:
-        form: the shape and type of the vectors before they are quantized.
+        shape: the shape and type of the vectors before they are quantized.
         is_quantized: whether to write int8 and scales.
     """
 
-    def __init__(self, form: VectorShape, *, is_quantized: bool) -> None:
-        super().__init__(form)
-        self._is_quantized, self._scratch = is_quantized, NpyFolderFormat(form)
+    def __init__(self, shape: VectorShape, *, is_quantized: bool) -> None:
+        super().__init__(shape)
+        self._is_quantized, self._scratch = is_quantized, NpyFolderFormat(shape)
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
         return self._scratch.num_bytes(corpus_index)
@@ -133,14 +133,14 @@ class ConvertedFormat(VectorFileFormat, ABC):
         path: Path,
         corpus_index: CorpusIndex,
         lines: Callable[[], Iterable[Line]],
-        places: NDArray[np.int64],
+        offsets: NDArray[np.int64],
     ) -> None:
         converted = path.with_name(f"{path.name}.converted")
         remove(converted)
         vectors = np.load(self.file(path), mmap_mode="r")
         index = np.stack([corpus_index.offsets, corpus_index.lengths], axis=1)
         try:
-            finished = FinishedVectors(vectors, index, lines, self.form, self._is_quantized)
+            finished = FinishedVectors(vectors, index, lines, self.shape, self._is_quantized)
             self.convert(finished, converted)
         except BaseException:
             remove(converted)
@@ -200,17 +200,17 @@ class SafetensorsFormat(ConvertedFormat):
 class ParquetFormat(ConvertedFormat):
     """A Parquet file with a row per line; see `ParquetVectors`."""
 
-    def __init__(self, form: VectorShape, *, is_quantized: bool) -> None:
+    def __init__(self, shape: VectorShape, *, is_quantized: bool) -> None:
         require_pyarrow()
-        super().__init__(form, is_quantized=is_quantized)
+        super().__init__(shape, is_quantized=is_quantized)
 
     def convert(self, vectors: FinishedVectors, path: Path) -> None:
         metadata = {name: str(value) for name, value in vectors.header.items()}
         metadata["elmo_framework"] = metadata.pop("format")
         longest = int(vectors.index[:, 1].max(initial=1)) or 1
-        rows = max(1, _CHUNK_BYTES // (longest * self.form.num_bytes))
+        rows = max(1, _CHUNK_BYTES // (longest * self.shape.num_bytes))
         sentences = vectors.sentences()
-        with ParquetVectors(path, is_pooled=self.form.is_pooled, metadata=metadata) as file:
+        with ParquetVectors(path, is_pooled=self.shape.is_pooled, metadata=metadata) as file:
             while batch := list(islice(sentences, rows)):
                 file.write(
                     [line.id for line, _ in batch],
@@ -235,6 +235,6 @@ class QuantizedHdf5Format(ConvertedFormat):
 
     def _arranged(self, array: NDArray[Any]) -> NDArray[Any]:
         """Turn "words rows ..." into the "rows words ..." of HDF5; a pooled line has no words."""
-        if self.form.is_pooled:
+        if self.shape.is_pooled:
             return np.squeeze(array, axis=0)
-        return array if self.form.rows is None else array.swapaxes(0, 1)
+        return array if self.shape.rows is None else array.swapaxes(0, 1)

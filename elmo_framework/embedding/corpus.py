@@ -180,8 +180,8 @@ def _first_equal(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
     is_new = np.zeros(len(order), dtype=bool)
     is_new[0] = True
     for column in digests.T:
-        arranged = column[order]
-        is_new[1:] |= arranged[1:] != arranged[:-1]
+        ordered = column[order]
+        is_new[1:] |= ordered[1:] != ordered[:-1]
     leaders = np.arange(len(order))
     leaders[~is_new] = 0
     np.maximum.accumulate(leaders, out=leaders)

@@ -17,6 +17,7 @@ from elmo_framework.config.arguments import (
     RunBiLms,
 )
 from elmo_framework.config.job_part import WHOLE, JobPart, parse_part
+from elmo_framework.kernels.precision import Precision
 from elmo_framework.layers.pool import Pool
 
 STANDARD_OUTPUT = Path("-")
@@ -29,7 +30,7 @@ VectorFormat: TypeAlias = Literal["hdf5", "npy", "parquet", "safetensors"]
 
 @dataclass(frozen=True)
 class EmbeddingJob:
-    """Sentences, the layers of an encoder, and the form of their vectors.
+    """Sentences, the layers of an encoder, and the format of their vectors.
 
     Attributes:
         bilm: the folder of a biLM, or of its run, or its name: mini, or a published one; or the
@@ -99,7 +100,7 @@ class EmbeddingJob:
     sub_token_mode: Literal["first", "last", "mean"] | None = None
     tokenizer: ComponentConfig = "whitespace"
     max_tokens: AboveZero | None = None
-    precision: Literal["float32", "bfloat16", "int8"] = "float32"
+    precision: Precision = "float32"
     device: Device = "auto"
     run_bilms: RunBiLms = ()
     packages: Plugins = ()

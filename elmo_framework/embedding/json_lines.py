@@ -85,22 +85,22 @@ def _blocks(corpus: SentenceFiles, *, by_document: bool) -> Iterator[list[list[l
 
 def _lines(reader: VectorReader, documents: list[list[list[str]]]) -> Iterator[str]:
     """Yield the lines of documents in their order, each as soon as those before it are there."""
-    form = reader.form
-    rows = () if form.rows is None else (form.rows,)
-    blank = np.zeros((*rows, int(form.is_pooled), form.dim))
+    shape = reader.shape
+    rows = () if shape.rows is None else (shape.rows,)
+    blank = np.zeros((*rows, int(shape.is_pooled), shape.dim))
     read, vectors = reader.read(documents), dict[int, NDArray[Any]]()
     for number, words in enumerate(chain.from_iterable(documents)):
         while words and number not in vectors:
             index, own = next(read)
             vectors[index] = own
         numbers = vectors.pop(number) if words else blank
-        if form.is_pooled:
+        if shape.is_pooled:
             numbers = numbers.squeeze(-2)
-        yield json.dumps({"words": words, "vectors": _as_lists(numbers)}, ensure_ascii=False) + "\n"
+        yield json.dumps({"words": words, "vectors": as_lists(numbers)}, ensure_ascii=False) + "\n"
 
 
-def _as_lists(numbers: NDArray[Any]) -> list[Any]:
+def as_lists(numbers: NDArray[Any]) -> list[Any]:
     """Return nested lists; `tolist` would show each float32 with the digits of a float64."""
     if numbers.ndim > 1:
-        return [_as_lists(row) for row in numbers]
+        return [as_lists(row) for row in numbers]
     return [float(str(number)) for number in numbers]

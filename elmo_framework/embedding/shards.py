@@ -41,7 +41,7 @@ _DEFAULT_COLUMNS = Columns()
 
 @final
 @dataclass(frozen=True)
-class Shard:
+class TextShard:
     """Whole lines of one file.
 
     Attributes:
@@ -88,7 +88,7 @@ class Shard:
 
 def read_shards(
     files: Sequence[Path], part: JobPart, columns: Columns = _DEFAULT_COLUMNS
-) -> Iterator[Shard]:
+) -> Iterator[TextShard]:
     """Yield the shards of a part; those of other parts are not read.
 
     Args:
@@ -105,7 +105,7 @@ def read_shards(
         own = range((part.number - unit) % part.total, num_units, part.total)
         unit += num_units
         for block, content in _read(file, own, columns) if own else ():
-            yield Shard(f"{number:06}-{block:06}", content)
+            yield TextShard(f"{number:06}-{block:06}", content)
     if not unit:
         raise DataError("no lines to embed", path=files[0])
 
@@ -187,7 +187,7 @@ class ShardFolder:
             self._check_same(settings)
 
     @contextmanager
-    def writing(self, shard: Shard) -> Iterator[Path | None]:
+    def writing(self, shard: TextShard) -> Iterator[Path | None]:
         """Yield a temporary path for a shard, renamed if the body succeeds; None if it exists.
 
         Of jobs that want the same shard, one writes it, and the others wait for it. The digest of
@@ -223,7 +223,7 @@ class ShardFolder:
             )
 
 
-def _check_unchanged(shard: Shard, digest: Path) -> None:
+def _check_unchanged(shard: TextShard, digest: Path) -> None:
     if digest.exists() and digest.read_text(encoding="utf-8") != shard.digest:
         raise RunError(
             f"{shard.range.path}: the text of shard {shard.name} has changed since its vectors "

@@ -1,7 +1,8 @@
-"""The forms of a file of vectors.
+"""Formats of files of vectors.
 
-Each is made whole before any vector is computed, with a place for every sentence. What is written
-to a place needs no other: processes can share the work, and one that dies leaves nothing broken.
+A file is created in full before any vector is computed, with space for every sentence at a known
+offset. Each sentence is written alone, so processes can share the work, and one that dies leaves
+nothing broken.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class VectorShape:
 
     Attributes:
         rows: number of vectors of a word; None for one vector without a row axis.
-        dim: the width of a vector.
+        dim: the dimension of a vector.
         dtype: of the numbers, by NumPy's name.
         is_pooled: whether a sentence has one vector, as if it had one word.
     """
@@ -52,16 +53,16 @@ class VectorShape:
         """The bytes of a word."""
         return (self.rows or 1) * self.dim * np.dtype(self.dtype).itemsize
 
-    def shape(self, num_words: int) -> tuple[int, ...]:
+    def of_array(self, num_words: int) -> tuple[int, ...]:
         """Return "words rows dim", or "words dim" where a word has one vector."""
         return (num_words, self.dim) if self.rows is None else (num_words, self.rows, self.dim)
 
 
 class VectorFileFormat(ABC):
-    """One form of a file of vectors."""
+    """A format of a file of vectors."""
 
-    def __init__(self, form: VectorShape) -> None:
-        self.form = form
+    def __init__(self, shape: VectorShape) -> None:
+        self.shape = shape
 
     @abstractmethod
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
@@ -79,7 +80,7 @@ class VectorFileFormat(ABC):
             lines: reads the corpus.
 
         Raises:
-            DataError: a sentence cannot have its place.
+            DataError: a sentence cannot be stored in this format.
         """
 
     def complete(
@@ -87,15 +88,15 @@ class VectorFileFormat(ABC):
         path: Path,
         corpus_index: CorpusIndex,
         lines: Callable[[], Iterable[Line]],
-        places: NDArray[np.int64],
+        offsets: NDArray[np.int64],
     ) -> None:
-        """Write what depends on vectors, once all are in their places; nothing by default.
+        """Write what depends on vectors, once all are written; nothing by default.
 
         Args:
             path: of the result.
             corpus_index: of the corpus.
             lines: reads the corpus.
-            places: the offsets that `create` returned.
+            offsets: the offsets that `create` returned.
         """
         return
 
@@ -108,7 +109,7 @@ class VectorFileFormat(ABC):
 
         By default, words are first, so that a sentence is one slice.
         """
-        return vectors if self.form.rows is None else vectors.swapaxes(0, 1)
+        return vectors if self.shape.rows is None else vectors.swapaxes(0, 1)
 
 
 @final
@@ -126,25 +127,25 @@ class NpyFolderFormat(VectorFileFormat):
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
         return (
-            corpus_index.num_words * self.form.num_bytes + 16 * corpus_index.num_lines + _NPY_BYTES
+            corpus_index.num_words * self.shape.num_bytes + 16 * corpus_index.num_lines + _NPY_BYTES
         )
 
     def create(
         self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
         path.mkdir()
-        begin = _create_npy(self.file(path), self.form, corpus_index.num_words)
+        begin = _create_npy(self.file(path), self.shape, corpus_index.num_words)
         with (path / "index.npy").open("wb") as file:
             write_npy_header(file, (corpus_index.num_lines, 2), "int64")
             file.write(np.stack([corpus_index.offsets, corpus_index.lengths], axis=1).data)
         header = {
             "format": f"{KIND} {FORMAT}",
-            "shape": self.form.shape(corpus_index.num_words),
-            "dtype": self.form.dtype,
+            "shape": self.shape.of_array(corpus_index.num_words),
+            "dtype": self.shape.dtype,
             "num_lines": corpus_index.num_lines,
         }
         write_text(path / HEADER, json.dumps(header, indent=2) + "\n")
-        return corpus_index.offsets * self.form.num_bytes + begin
+        return corpus_index.offsets * self.shape.num_bytes + begin
 
     def file(self, path: Path) -> Path:
         return path / "vectors.npy"
@@ -159,28 +160,28 @@ class NpyFileFormat(VectorFileFormat):
     """
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
-        return int(corpus_index.lengths.sum(dtype=np.int64)) * self.form.num_bytes + _NPY_BYTES
+        return int(corpus_index.lengths.sum(dtype=np.int64)) * self.shape.num_bytes + _NPY_BYTES
 
     def create(
         self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
         ends = corpus_index.lengths.cumsum(dtype=np.int64)
-        begin = _create_npy(path, self.form, int(ends[-1]))
-        return (ends - corpus_index.lengths.astype(np.int64)) * self.form.num_bytes + begin
+        begin = _create_npy(path, self.shape, int(ends[-1]))
+        return (ends - corpus_index.lengths.astype(np.int64)) * self.shape.num_bytes + begin
 
     def complete(
         self,
         path: Path,
         corpus_index: CorpusIndex,
         lines: Callable[[], Iterable[Line]],
-        places: NDArray[np.int64],
+        offsets: NDArray[np.int64],
     ) -> None:
         """Copy the vectors of lines that were computed once to the others with the same words."""
         with path.open("r+b") as file:
             for line in np.flatnonzero(~corpus_index.is_first).tolist():
-                file.seek(places[corpus_index.first[line]])
-                vectors = file.read(int(corpus_index.lengths[line]) * self.form.num_bytes)
-                file.seek(places[line])
+                file.seek(offsets[corpus_index.first[line]])
+                vectors = file.read(int(corpus_index.lengths[line]) * self.shape.num_bytes)
+                file.seek(offsets[line])
                 file.write(vectors)
             file.flush()
             os.fsync(file.fileno())
@@ -194,50 +195,50 @@ class Hdf5Format(VectorFileFormat):
     words have one dataset under several names.
 
     Args:
-        form: the shape and type of what is written for each word.
+        shape: the shape and type of what is written for each word.
         keeps_sentences: whether the dataset `sentence_to_index` holds a JSON object with the
             number of each sentence; of equal ones the last counts.
         uses_sentence_keys: whether datasets are named by their sentences.
     """
 
     def __init__(
-        self, form: VectorShape, *, keeps_sentences: bool, uses_sentence_keys: bool
+        self, shape: VectorShape, *, keeps_sentences: bool, uses_sentence_keys: bool
     ) -> None:
-        super().__init__(form)
+        super().__init__(shape)
         self._keeps_sentences = keeps_sentences and not uses_sentence_keys
         self._uses_keys = uses_sentence_keys
 
     def num_bytes(self, corpus_index: CorpusIndex) -> int:
         return (
-            corpus_index.num_words * self.form.num_bytes
+            corpus_index.num_words * self.shape.num_bytes
             + _HDF5_BYTES_A_LINE * corpus_index.num_lines
         )
 
     def create(
         self, path: Path, corpus_index: CorpusIndex, lines: Callable[[], Iterable[Line]]
     ) -> NDArray[np.int64]:
-        places = np.zeros(corpus_index.num_lines, dtype=np.int64)
+        offsets = np.zeros(corpus_index.num_lines, dtype=np.int64)
         with h5py.File(path, "w") as file:
             if self._uses_keys:
                 for index, line in enumerate(lines()):
-                    places[index] = self._add_sentence(file, corpus_index, index, line)
+                    offsets[index] = self._add_sentence(file, corpus_index, index, line)
             else:
-                self._add_numbered(file, corpus_index, places)
+                self._add_numbered(file, corpus_index, offsets)
             if self._keeps_sentences:
                 numbers = {line.text: str(index) for index, line in enumerate(lines())}
                 dataset = file.create_dataset("sentence_to_index", (1,), h5py.string_dtype())
                 dataset[0] = json.dumps(numbers)
-        return places
+        return offsets
 
     def to_file_layout(self, vectors: NDArray[Any]) -> NDArray[Any]:
         return vectors
 
     def _add_numbered(
-        self, file: h5py.File, corpus_index: CorpusIndex, places: NDArray[np.int64]
+        self, file: h5py.File, corpus_index: CorpusIndex, offsets: NDArray[np.int64]
     ) -> None:
         for index, first in enumerate(corpus_index.first.tolist()):
             if index == first:
-                places[index] = self._add(file, str(index), int(corpus_index.lengths[index]))
+                offsets[index] = self._add(file, str(index), int(corpus_index.lengths[index]))
             else:
                 file[str(index)] = file[str(first)]
 
@@ -252,15 +253,15 @@ class Hdf5Format(VectorFileFormat):
             raise DataError(message, path=line.path, line=line.number) from error
 
     def _add(self, file: h5py.File, name: str, num_words: int) -> int:
-        """Make a dataset whose bytes have their place already, and return that."""
-        rows = () if self.form.rows is None else (self.form.rows,)
-        words = () if self.form.is_pooled else (num_words,)
+        """Make a dataset whose bytes are allocated already, and return their offset."""
+        rows = () if self.shape.rows is None else (self.shape.rows,)
+        words = () if self.shape.is_pooled else (num_words,)
         creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         creation.set_layout(h5py.h5d.CONTIGUOUS)
         creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         dataset = file.create_dataset(
-            name, (*rows, *words, self.form.dim), self.form.dtype, dcpl=creation
+            name, (*rows, *words, self.shape.dim), self.shape.dtype, dcpl=creation
         )
         return int(dataset.id.get_offset() or 0)
 
@@ -272,11 +273,11 @@ def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
         raise ValueError("an earlier line has the same words")
 
 
-def _create_npy(path: Path, form: VectorShape, num_words: int) -> int:
+def _create_npy(path: Path, shape: VectorShape, num_words: int) -> int:
     """Make an array of vectors without its numbers, and return where these begin."""
     with path.open("wb") as file:
-        begin = write_npy_header(file, form.shape(num_words), form.dtype)
-        file.truncate(begin + num_words * form.num_bytes)
+        begin = write_npy_header(file, shape.of_array(num_words), shape.dtype)
+        file.truncate(begin + num_words * shape.num_bytes)
     return begin
 
 

@@ -21,14 +21,14 @@ from elmo_framework.io.resumable_output import ResumableOutput, check_file
 _HDF5_HEADER = 1 << 16
 """More bytes than an HDF5 file without vectors has."""
 
-_PLACES = "places.bin"
+_OFFSETS = "places.bin"
 
 
 def vector_output(path: Path) -> ResumableOutput:
     """Return the output for a file or a folder of vectors, which is complete but for its vectors.
 
-    In addition to the files of `ResumableOutput`, its folder contains `places.bin`, the byte of
-    each line's vectors in the result, int64. `done-R.txt` lists the pools that process R has
+    In addition to the files of `ResumableOutput`, its folder contains `places.bin`, the byte offset
+    of each line's vectors in the result, int64. `done-R.txt` lists the chunks that process R has
     written.
     """
     return ResumableOutput(path, flag="--output-file", check_replaceable=_check_replaceable)
@@ -57,22 +57,22 @@ def create_vectors(
     is_made = is_named or output.result.exists()
     with output.repairable():
         if not output.begin(settings, resume=resume and is_made):
-            places = layout.create(output.result, corpus_index, lines)
-            (output.path / _PLACES).write_bytes(places.data)
+            offsets = layout.create(output.result, corpus_index, lines)
+            (output.path / _OFFSETS).write_bytes(offsets.data)
 
 
-def read_places(output: ResumableOutput) -> NDArray[np.int64]:
-    """Return the byte of each line's vectors."""
-    return np.fromfile(output.path / _PLACES, dtype=np.int64)
+def read_offsets(output: ResumableOutput) -> NDArray[np.int64]:
+    """Return the byte offset of each line's vectors."""
+    return np.fromfile(output.path / _OFFSETS, dtype=np.int64)
 
 
-def write_at(descriptor: int, vectors: NDArray[Any], place: int) -> None:
-    """Write the bytes of vectors from a place in an open file on."""
+def write_at(descriptor: int, vectors: NDArray[Any], offset: int) -> None:
+    """Write the bytes of vectors at an offset of an open file."""
     content = memoryview(vectors.tobytes())
     while content:
-        os.lseek(descriptor, place, os.SEEK_SET)  # Windows has no pwrite
+        os.lseek(descriptor, offset, os.SEEK_SET)  # Windows has no pwrite
         written = os.write(descriptor, content)
-        content, place = content[written:], place + written
+        content, offset = content[written:], offset + written
 
 
 @final
@@ -91,24 +91,24 @@ class VectorWriter:
         os.close(self._file)
         self._journal.close()
 
-    def write(self, vectors: NDArray[Any], place: int) -> None:
+    def write(self, vectors: NDArray[Any], offset: int) -> None:
         """Write a sentence.
 
         Raises:
             RunError: the disk is full, or damaged.
         """
         with self._resumable.repairable(self._path):
-            write_at(self._file, vectors, place)
+            write_at(self._file, vectors, offset)
 
-    def mark_done(self, pool: int) -> None:
-        """Note a pool whose vectors have been written; they are on the disk before the note.
+    def mark_done(self, chunk: int) -> None:
+        """Record a chunk whose vectors have been written; they are on the disk before the record.
 
         Raises:
             RunError: the disk is full, or damaged.
         """
         with self._resumable.repairable(self._path):
             os.fsync(self._file)
-            self._journal.mark_done(str(pool))
+            self._journal.mark_done(str(chunk))
 
 
 def _check_replaceable(output: Path) -> None:

@@ -42,7 +42,7 @@ class VectorReader:
         digest: of the encoder.
         variant: the options of a transformer; see `LayerSource`.
         layers: the selected layers, as the user wrote them.
-        form: of the vectors of a word.
+        shape: of the vectors of a word.
         max_tokens: in a batch.
 
     Raises:
@@ -74,7 +74,7 @@ class VectorReader:
         is_pooled = job.pool != "none"
         # int8 is made of finished vectors, each with the scale of its largest number.
         dtype = "float32" if job.dtype == "int8" else job.dtype
-        self.form = VectorShape(self._selection.rows, dim, dtype, is_pooled=is_pooled)
+        self.shape = VectorShape(self._selection.rows, dim, dtype, is_pooled=is_pooled)
         # Fewer and narrower numbers are copied from an accelerator.
         is_whole = uses_cpu_code(device) or self._selection.is_mix or self._reads_documents
         self._reduce = None if is_whole else self._selected_on_device
@@ -105,12 +105,12 @@ class VectorReader:
                 continue
             selected = self._selection.of_layers(layers) if self._reduce is None else layers
             vectors = pooled(selected[..., 1:-1, :].numpy(), self._pool)  # without <S> and </S>
-            yield index, vectors.astype(self.form.dtype)
+            yield index, vectors.astype(self.shape.dtype)
 
     def _selected_on_device(self, layers: Tensor) -> Tensor:
         """Select the layers of a batch; those that are not pooled later are rounded, too."""
         selected = self._selection.of_layers(layers)
-        return selected if self.form.is_pooled else selected.to(getattr(torch, self.form.dtype))
+        return selected if self.shape.is_pooled else selected.to(getattr(torch, self.shape.dtype))
 
 
 def _options(job: EmbeddingJob) -> TransformerOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import cast, final
+from typing import Any, cast, final
 
 import torch
 from torch import nn
@@ -13,13 +13,16 @@ from elmo_framework.config.types import Dim, DropoutRate, Local, NumLayers, requ
 from elmo_framework.encoders.encoder import Encoded, Encoder, Inputs, Mask
 from elmo_framework.encoders.pooler import Pooled, Pooler
 from elmo_framework.kernels.backend import uses_cpu_code
+from elmo_framework.kernels.product import Precision
+from elmo_framework.nn.frozen_lstm import FrozenLstm
 from elmo_framework.nn.highway_lstm import HighwayLstm
 from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.nn.packing import Packing
+from elmo_framework.nn.part import TensorPart
 from elmo_framework.nn.recurrent import read_rows
 
 
-class Recurrent(nn.Module, ABC):
+class Recurrent(TensorPart, ABC):
     """One of PyTorch's recurrent networks, a submodule called `lstm` or `gru`.
 
     Args:
@@ -36,6 +39,8 @@ class Recurrent(nn.Module, ABC):
     Raises:
         ValueError: `input_size` is not `input_dim`, or there is a dropout rate but only one layer.
     """
+
+    _frozen: FrozenLstm | None = None
 
     @property
     @abstractmethod
@@ -71,9 +76,25 @@ class Recurrent(nn.Module, ABC):
         self.add_module(self._name, network)
 
     def read(self, inputs: Inputs, mask: Mask) -> tuple[Encoded, Pooled]:
+        if self._frozen is not None and not self.training and not torch.is_grad_enabled():
+            result = self._frozen.read(inputs, mask)
+            if result is not None:
+                return result
+        return read_rows(self._network, inputs, mask)
+
+    def freeze(self, precision: Precision) -> None:
+        network = self._network
+        self._frozen = FrozenLstm.of(network) if isinstance(network, nn.LSTM) else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the packed weights: those of a copy may change."""
+        return {**self.__dict__, "_frozen": None}
+
+    @property
+    def _network(self) -> nn.LSTM | nn.GRU:
         network = self.get_submodule(self._name)
         assert isinstance(network, nn.LSTM | nn.GRU)
-        return read_rows(network, inputs, mask)
+        return network
 
     @property
     def _name(self) -> str:

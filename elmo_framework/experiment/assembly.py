@@ -11,13 +11,13 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
 
 import torch
 
 from elmo_framework.bilm.files.export import export_files, save_bilm_of
 from elmo_framework.data.batch import grouped, to_device
-from elmo_framework.data.data_loader import BatchSource, Rank, SourceContext
+from elmo_framework.data.data_loader import BatchSource, SourceContext
 from elmo_framework.data.inputs import Predicted, PredictionInput
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig, build_tokenizer
@@ -37,7 +37,8 @@ from elmo_framework.training.evaluator import Evaluator, model_output
 from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.seeds import seed_everything
 
-Note = Callable[[Any, Any], None]
+Note: TypeAlias = Callable[[Any, Any], None]
+"""Called with each batch and its output."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Assembly:
     model: Model[Any]
     vocabularies: Vocabularies
     device: torch.device
-    group: ProcessGroup = field(default_factory=lambda: ProcessGroup(Rank()))
+    group: ProcessGroup = field(default_factory=ProcessGroup)
     tokenizer: TokenizerConfig | None = None
     run: RunDirectory | None = None
     reload: Callable[[], Assembly] | None = None
@@ -101,7 +102,7 @@ class Assembly:
             for name, parameter in model.named_parameters():
                 if re.search(pattern, name):
                     parameter.requires_grad_(False)
-        return cls(experiment, model, vocabularies, device, group or ProcessGroup(Rank()))
+        return cls(experiment, model, vocabularies, device, group or ProcessGroup())
 
     def precompute(self) -> None:
         """Let the parts of the model compute what they need once for all sentences of the data.
@@ -164,7 +165,7 @@ class Assembly:
 
         Args:
             path: the file; None for the test data of the config.
-            note: called with each batch and its output.
+            note: see `Note`.
 
         Raises:
             DataError: the file cannot be read, or has a label that was not seen in training.
@@ -392,7 +393,7 @@ class Assembly:
         for group in grouped(inputs, batch_size):
             batch = to_device(collate([each.example for each in group]), self.device)
             with model_output(head, batch, self.device, precision) as output:
-                made = head.predict(output, batch)
-                probabilities = head.annotation_probabilities(output, batch, made, top_k=top_k)
-            for row in zip(made, group, probabilities, strict=True):
+                predicted = head.predict(output, batch)
+                probabilities = head.annotation_probabilities(output, batch, predicted, top_k=top_k)
+            for row in zip(predicted, group, probabilities, strict=True):
                 yield Predicted(*row, head.temperature is not None)

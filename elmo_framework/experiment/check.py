@@ -72,33 +72,31 @@ def check_config(config: Config, *, reads_data: bool = False) -> CheckResult:
     experiment = parsed.component
     if experiment is None:
         return CheckResult(config.source, parsed.problems, None, None)
-    outside = preflight(experiment)
-    problems, report = [*parsed.problems, *outside], None
+    preflight_problems = preflight(experiment)
+    problems, report = [*parsed.problems, *preflight_problems], None
     try:
         if parsed.problems:
-            problems += _sound_model_problems(experiment, parsed.problems)
+            problems += _size_problems(experiment, parsed.problems)
         else:
-            report = inspect_model(experiment, reads_data=reads_data and not outside)
+            report = inspect_model(experiment, reads_data=reads_data and not preflight_problems)
     except ConfigError as error:
-        problems += _not_explained(error.problems, outside)
+        problems += _not_caused_by(preflight_problems, error.problems)
     except DataError:
         if not problems:
             raise
     return CheckResult(config.source, tuple(problems), experiment, report)
 
 
-def _not_explained(problems: Sequence[Problem], outside: Sequence[Problem]) -> list[Problem]:
-    """Leave out components that cannot be built because one of their files is missing."""
+def _not_caused_by(causes: Sequence[Problem], problems: Sequence[Problem]) -> list[Problem]:
+    """Leave out components that cannot be built because of a problem inside them."""
     return [
         problem
         for problem in problems
-        if not any(cause.path.startswith(f"{problem.path}.") for cause in outside)
+        if not any(cause.path.startswith(f"{problem.path}.") for cause in causes)
     ]
 
 
-def _sound_model_problems(
-    experiment: Lazy[Experiment], problems: tuple[Problem, ...]
-) -> list[Problem]:
+def _size_problems(experiment: Lazy[Experiment], problems: tuple[Problem, ...]) -> list[Problem]:
     """List the wrong sizes of a model in whose own block nothing else is wrong."""
     if any(problem.path.split(".")[0] in ("", "model") for problem in problems):
         return []
@@ -106,19 +104,19 @@ def _sound_model_problems(
 
 
 def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
-    """List what would stop a run, or would do nothing in it.
+    """List what would stop a run or have no effect, and signatures cannot express.
 
     Missing files, a reader or a metric of another task, limits of a vocabulary that is not
-    counted, an absent device.
+    counted, a missing device.
 
     Parts that could not be parsed are skipped.
     """
     return [
         *_missing_paths(experiment),
-        *_strange_readers(experiment),
-        *_strange_metrics(experiment),
-        *_strange_vocabularies(experiment),
-        *_absent_device(experiment),
+        *_readers_of_another_task(experiment),
+        *_metrics_of_another_task(experiment),
+        *_limits_of_uncounted_vocabularies(experiment),
+        *_missing_device(experiment),
     ]
 
 
@@ -144,7 +142,7 @@ def _paths(value: Any, path: str) -> Iterator[tuple[str, Path]]:
 
 def _missing(value: Path, path: str, names: Sequence[str], mark: MustExist) -> Iterator[Problem]:
     file = archive_path(value).file
-    choices = f" Nor is it a name; {allowed(str(value), names)}" if names else ""
+    choices = f" It is not a known name either; {allowed(str(value), names)}" if names else ""
     if isinstance(file, RemotePath):
         if not (mark.may_be_remote or (mark.is_reference and isinstance(file, HubPath))):
             message = f"{str(file)!r} is an address, which is not downloaded: fetch it, and name"
@@ -177,26 +175,26 @@ def _names_in(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
-def _strange_readers(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+def _readers_of_another_task(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     model = experiment.arguments.get("model")
     if not isinstance(model, Lazy):
         return
-    wanted = component_class(model.factory).task.example_type
+    required = component_class(model.factory).task.example_type
     for key in ("dataset_reader", "validation_dataset_reader", "test_dataset_reader"):
         reader = experiment.arguments.get(key)
         if not isinstance(reader, Lazy):
             continue
         example_type = component_class(reader.factory).example_type
-        if example_type is not wanted:
+        if example_type is not required:
             yield Problem(
                 dotted(key, "type"),
                 f"{reader.name!r} reads {example_type.__name__}, but the model "
-                f"{model.name!r} takes {wanted.__name__}; "
-                f"readers that fit: {_listed(readers_of(wanted))}",
+                f"{model.name!r} takes {required.__name__}; "
+                f"readers that fit: {_listed(readers_of(required))}",
             )
 
 
-def _strange_metrics(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+def _metrics_of_another_task(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     model = experiment.arguments.get("model")
     head = component_class(model.factory) if isinstance(model, Lazy) else None
     if not isinstance(model, Lazy) or head is None or not issubclass(head, Head):
@@ -225,7 +223,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "(none)"
 
 
-def _strange_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+def _limits_of_uncounted_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     model, options = (experiment.arguments.get(key) for key in ("model", "vocabulary"))
     if not isinstance(model, Lazy) or not isinstance(options, VocabularyOptions):
         return
@@ -243,7 +241,7 @@ def _strange_vocabularies(experiment: Lazy[Experiment]) -> Iterator[Problem]:
                 )
 
 
-def _absent_device(experiment: Lazy[Experiment]) -> Iterator[Problem]:
+def _missing_device(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     trainer = experiment.arguments.get("trainer")
     device = trainer.arguments.get("device") if isinstance(trainer, Lazy) else None
     if device == "cuda" and not torch.cuda.is_available():

@@ -107,9 +107,9 @@ class Experiment(Registrable):
             out as well if a label is so rare that the other examples may lack it: data with labels
             that were not counted cannot be scored.
         evaluate_on_test: whether the best weights are scored on the test data at the end.
-        train_fraction: share of the training examples that is used; for semantic roles, of the
-            sentences with all their predicates. A smaller share of the same seed is a part of a
-            larger one.
+        train_fraction: fraction of the training examples that is used; for semantic roles, of the
+            sentences with all their predicates. A smaller fraction of the same seed is a
+            part of a larger one.
         random_seed: fixes the initial weights, dropout, and the order of the data.
         plugins: modules that register your components.
         tokenizer: splits raw text for `elmo predict` where the dataset reader reads words; with
@@ -172,12 +172,7 @@ class Experiment(Registrable):
         self.init_from = init_from
         self.datasets_for_vocab_creation = datasets_for_vocab_creation
         self.evaluate_on_test, self.train_fraction = evaluate_on_test, train_fraction
-        self._parts: dict[Split, tuple[float, float]] = {}
-        if test_fraction or validation_fraction:
-            first, last = test_fraction or 0.0, 1 - (validation_fraction or 0.0)
-            self._parts["train"] = first, last
-            self._parts |= {"test": (0.0, first)} if test_fraction else {}
-            self._parts |= {"validation": (last, 1.0)} if validation_fraction else {}
+        self._hash_ranges = _hash_ranges(test_fraction, validation_fraction)
         self.random_seed, self.tokenizer, self._task = random_seed, tokenizer, task
 
     def reader(self, split: Split) -> DatasetReader[Any]:
@@ -213,7 +208,7 @@ class Experiment(Registrable):
             DataError: the data is not in the reader's format, or what is held out leaves nothing.
         """
         if split == "train" and self.train_fraction < 1:
-            return self._training_share
+            return self._training_subsample
         return self._all_examples(split)
 
     def count_vocabularies(self) -> Vocabularies:
@@ -234,7 +229,7 @@ class Experiment(Registrable):
         if options.words_file is not None:
             counts["words"] = as_counts(read_vocabulary_file(options.words_file))
         if "words" in counts and options.limits & {"words", "characters"}:
-            # Later they would be those of the words that are left.
+            # Counted before the limits: afterwards, rare words would be missing.
             counts.setdefault("characters", count_characters(counts["words"]))
         return Vocabularies(
             {name: options.limited(name, counted) for name, counted in counts.items()}
@@ -243,17 +238,17 @@ class Experiment(Registrable):
     def _all_examples(self, split: Split) -> Iterable[Any]:
         """Return the examples of a data set, without those held out; before `train_fraction`."""
         examples = self.reader(split).read(self.paths[split])
-        if split not in self._parts:
+        if split not in self._hash_ranges:
             return examples
         assert isinstance(self._task, HeadTask), self._task
-        start, end = self._parts[split]
+        start, end = self._hash_ranges[split]
         part = split_by_unit(examples, self._task.sampling_unit, start=start, end=end)
         name = "training" if split == "train" else split
         message = f"test_fraction or validation_fraction leaves no {name} data of this data"
         return require_nonempty(part, message, self.paths[split])
 
     @cached_property
-    def _training_share(self) -> Iterable[Any]:
+    def _training_subsample(self) -> Iterable[Any]:
         """The examples of `train_fraction`; in memory, since choosing them reads all data."""
         return subsample(
             lambda: self._all_examples("train"),
@@ -268,6 +263,19 @@ class Experiment(Registrable):
         splits: list[Split] = ["train", "validation"]
         splits += ["test"] if self.evaluate_on_test else []
         return [split for split in splits if self.paths[split] is not None]
+
+
+def _hash_ranges(
+    test_fraction: float | None, validation_fraction: float | None
+) -> dict[Split, tuple[float, float]]:
+    """Return the hashes of each split of the training data; empty if nothing is held out of it."""
+    if not (test_fraction or validation_fraction):
+        return {}
+    first, last = test_fraction or 0.0, 1 - (validation_fraction or 0.0)
+    ranges: dict[Split, tuple[float, float]] = {"train": (first, last)}
+    ranges |= {"test": (0.0, first)} if test_fraction else {}
+    ranges |= {"validation": (last, 1.0)} if validation_fraction else {}
+    return ranges
 
 
 def _check_held_out(

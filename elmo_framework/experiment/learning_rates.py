@@ -15,7 +15,8 @@ from elmo_framework.console import ProgressBar
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.train import build_trainer, load_initial_weights
+from elmo_framework.experiment.init_from import load_initial_weights
+from elmo_framework.experiment.train import build_trainer
 from elmo_framework.training.process_group import choose_device
 from elmo_framework.training.schedule import ScheduleFunction
 from elmo_framework.training.seeds import seed_everything
@@ -141,11 +142,11 @@ def rate_losses(experiment: Experiment, rates: RateRange) -> RateLosses:
     seed_everything(experiment.random_seed)
     trainer = build_trainer(assembly, evaluator=None)
     base.append(_first_rate(trainer.optimizer))
-    used, losses, end = list[float](), list[float](), None
+    used_rates, losses, end = list[float](), list[float](), None
     with ProgressBar("learning rates", total=rates.num_batches, unit="step") as progress:
         try:
             for report in trainer.steps():
-                used.append(report.learning_rate)
+                used_rates.append(report.learning_rate)
                 losses.append(float(report.loss))
                 progress.advance(1)
                 if end := _end(losses, rates.stopping_factor):
@@ -154,7 +155,7 @@ def rate_losses(experiment: Experiment, rates: RateRange) -> RateLosses:
             end = str(error)
     if len(losses) < 3:
         raise RunError(f"{end}; start at a smaller rate" if end else "too few updates")
-    return RateLosses(used, losses, end)
+    return RateLosses(used_rates, losses, end)
 
 
 def _first_rate(optimizer: Optimizer) -> float:

@@ -1,32 +1,31 @@
-"""Metadata of a run: versions, machine, commit, plugins, digests, word coverage."""
+"""The config and the metadata that a training writes to its run directory."""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-import platform
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import torch
-
-import elmo_framework
 from elmo_framework.config.load import Config
-from elmo_framework.config.plugins import plugin_packages, plugin_paths
+from elmo_framework.config.plugins import plugin_paths
 from elmo_framework.config.resolve import leaves, paths_in
 from elmo_framework.config.types import Lazy
-from elmo_framework.errors import RunError, dotted
+from elmo_framework.errors import RunError
 from elmo_framework.experiment.assembly import Assembly
+from elmo_framework.experiment.config_changes import (
+    Change,
+    changes,
+    differences,
+    shown_change,
+    value_at,
+)
+from elmo_framework.experiment.environment import describe_environment
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.inputs import run_tokenizer
 from elmo_framework.experiment.references import (
@@ -40,11 +39,7 @@ from elmo_framework.experiment.run_directory import FORMAT, RunDirectory
 from elmo_framework.io.files import digest, write_text
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.model.part import Part, parts_of
-from elmo_framework.version import VERSION
 
-_LIBRARIES = ("torch", "numpy", "h5py", "safetensors", "pydantic", "jsonnet", "spacy")
-_PACKAGE = Path(elmo_framework.__file__).parent
-_EXTERNAL_VARIABLE = "--ext-var"
 _DATA = ("train_data_path", "validation_data_path", "test_data_path")
 
 
@@ -191,130 +186,6 @@ class RunRecord:
                 for line in differences(recorded[path].sha256, references[path].sha256, path)
             ),
         ]
-
-
-Change: TypeAlias = tuple[str, Any, Any]
-"""The dotted path of a value in which two configurations differ, and the value in both; None if it
-is missing."""
-
-
-def changes(
-    before: Any, now: Any, path: str = "", *, given: Mapping[str, Any] | None = None
-) -> Iterator[Change]:
-    """Yield where two filled configurations differ; lists are compared as a whole.
-
-    A key that an earlier version did not have is no difference while it is off, null or false, or
-    if `given` does not set it: its default means what that version did.
-
-    Args:
-        before: all values of the earlier configuration.
-        now: all values of the later one.
-        path: where both are.
-        given: the later configuration as its user wrote it; None if it is not known.
-    """
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in sorted({*before, *now}):
-            is_default = given is not None and given.get(key) is None
-            if key not in before and (now[key] is False or is_default):
-                continue
-            inner = None if given is None else _block(given.get(key))
-            yield from changes(before.get(key), now.get(key), dotted(path, key), given=inner)
-    elif before != now:
-        yield path, before, now
-
-
-def _block(given: Any) -> Mapping[str, Any]:
-    return given if isinstance(given, dict) else {}
-
-
-def differences(before: Any, now: Any, path: str = "") -> list[str]:
-    """List where two configurations differ: `path: value before -> value now`."""
-    return [shown_change(change) for change in changes(before, now, path)]
-
-
-def shown_change(change: Change) -> str:
-    """Format a difference: `path: value before -> value now`."""
-    path, before, now = change
-    return f"{path}: {before!r} -> {now!r}"
-
-
-def value_at(raw: Any, path: str) -> Any:
-    """Return the value of a configuration at a dotted path; None if it has none."""
-    for key in path.split("."):
-        if not isinstance(raw, dict):
-            return None
-        raw = raw.get(key)
-    return raw
-
-
-def describe_environment(device: torch.device, *, plugins: Iterable[str] = ()) -> dict[str, Any]:
-    """Return versions, also of the packages of plugins, the machine, the command and the commit."""
-    is_gpu = device.type == "cuda"
-    return {
-        "elmo_framework": VERSION,
-        "python": platform.python_version(),
-        "libraries": {name: version(name) for name in _LIBRARIES},
-        "plugins": plugin_packages(plugins),
-        "platform": platform.platform(),
-        "num_cpus": os.cpu_count(),
-        "num_threads": torch.get_num_threads(),
-        "device": torch.cuda.get_device_name(device) if is_gpu else "cpu",
-        "command": without_variables(sys.argv),
-        "working_directory": str(Path.cwd()),
-        **describe_checkout(_PACKAGE),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def without_variables(command: Sequence[str]) -> list[str]:
-    """Return a command line with the names of its external variables, without their values."""
-    words = []
-    is_variable = False
-    for word in command:
-        prefix = f"{_EXTERNAL_VARIABLE}="
-        if is_variable:
-            words.append(_name(word))
-        elif word.startswith(prefix):
-            words.append(prefix + _name(word.removeprefix(prefix)))
-        else:
-            words.append(word)
-        is_variable = not is_variable and word == _EXTERNAL_VARIABLE
-    return words
-
-
-def _name(variable: str) -> str:
-    return f"{variable.partition('=')[0]}=..."
-
-
-def describe_checkout(package: Path) -> dict[str, Any]:
-    """Return the Git commit that a package was imported from, and whether it was changed since.
-
-    Returns:
-        `git_commit`, and `git_changed`: whether a file of the package differs from the commit;
-        both None for a package that is installed without its repository.
-    """
-    tracked = _git(package, "ls-files", "--error-unmatch", "__init__.py")
-    commit = None if tracked is None else _git(package, "rev-parse", "HEAD")
-    changes = None if commit is None else _git(package, "status", "--porcelain", "--", ".")
-    return {"git_commit": commit, "git_changed": None if changes is None else bool(changes)}
-
-
-def _git(folder: Path, *words: str) -> str | None:
-    """Return the output of a Git command in a folder; None if Git fails or is missing."""
-    # Variables such as GIT_DIR, which a hook sets, would name another repository.
-    environment = {name: os.environ[name] for name in os.environ if not name.startswith("GIT_")}
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
-            env=environment,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
 
 
 def digest_of_config(filled: Mapping[str, Any]) -> str:

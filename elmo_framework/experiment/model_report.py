@@ -29,14 +29,14 @@ from elmo_framework.training.unfreezing import unfreezing_problem
 BuiltT = TypeVar("BuiltT")
 
 
-class Width(NamedTuple):
+class ComponentDims(NamedTuple):
     """The sizes of one component.
 
     Attributes:
         name: of the module in the model.
         kind: its class.
-        input_dim: the width of its input; None if it does not declare one.
-        output_dim: the width that it gives.
+        input_dim: the dimension of its input; None if it does not declare one.
+        output_dim: the dimension of its output.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ModelReport:
 
     Attributes:
         experiment: that was built to measure its model.
-        widths: of its components.
+        dims: of its components.
         parts: the parameters of its parts.
         frozen: the parameters of frozen biLMs, which it reads and does not hold.
         vocabularies: the sizes of the vocabularies that the model was built for.
@@ -67,7 +67,7 @@ class ModelReport:
     """
 
     experiment: Experiment = field(repr=False)
-    widths: list[Width]
+    dims: list[ComponentDims]
     parts: list[PartSize]
     frozen: Mapping[str, int]
     vocabularies: Mapping[str, int]
@@ -99,7 +99,7 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         raise ConfigError(experiment.source, problems)
     return ModelReport(
         experiment=built,
-        widths=list(_widths(model)),
+        dims=list(_dims(model)),
         parts=count_parameters(model, frozen=built.trainer.no_grad),
         frozen=frozen_parameters(model),
         vocabularies={name: len(vocabularies.counted(name)) for name in vocabularies.names},
@@ -157,11 +157,11 @@ def _is_trained(name: str, parameter: nn.Parameter, frozen: Sequence[str]) -> bo
     return parameter.requires_grad and not any(re.search(each, name) for each in frozen)
 
 
-def _widths(model: nn.Module) -> Iterator[Width]:
+def _dims(model: nn.Module) -> Iterator[ComponentDims]:
     for name, module in model.named_modules():
         input_dim, output_dim = (getattr(module, key, None) for key in ("input_dim", "output_dim"))
         if isinstance(module, Component) and output_dim is not None:
-            yield Width(name, type(module).__name__, input_dim, output_dim)
+            yield ComponentDims(name, type(module).__name__, input_dim, output_dim)
 
 
 ASSUMED_WORDS, ASSUMED_LABELS = 10_000, 21

@@ -81,9 +81,9 @@ class Predictions(list[dict[str, Any]]):
     @classmethod
     def of(cls, task: _Task, predicted: Iterable[Predicted], *, top_k: int) -> Predictions:
         """Make a list of predictions."""
-        made = [*predicted]
-        predictions = cls(json_of(task, each, top_k=top_k) for each in made)
-        predictions._task, predictions._top_k, predictions._predicted = task, top_k, made
+        items = [*predicted]
+        predictions = cls(json_of(task, each, top_k=top_k) for each in items)
+        predictions._task, predictions._top_k, predictions._predicted = task, top_k, items
         return predictions
 
     _task: _Task

@@ -11,7 +11,6 @@ from typing import Any
 
 from torch import Tensor
 
-from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import write_text
@@ -61,6 +60,8 @@ class RunDirectory:
     | `log/` | TensorBoard events |
     | `bilm/` | after pretraining: the biLM in the form that embedders read |
     | `models/` | in an archive: the models that the run reads |
+
+    The attributes are paths: `config` is `filled_config.json`, and `given` is `config.json`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,9 +84,10 @@ class RunDirectory:
         run = cls(local_folder(path))
         run.check_format()
         if not run.config.is_file():
+            problem = f"not a run directory: it has no {run.config.name}"
             raise RunError(
-                f"{path}: not a run directory: it has no {run.config.name}; pass the folder that "
-                "`elmo train` wrote to (--serialization-dir), or a file of `elmo archive`"
+                f"{path}: {problem if run.path.exists() else 'does not exist'}; pass the folder "
+                "that `elmo train` wrote to (--serialization-dir), or a file of `elmo archive`"
             )
         return run
 
@@ -164,7 +166,7 @@ class RunDirectory:
         Raises:
             RunError: it cannot be read.
         """
-        return Checkpointer(self.checkpoints, keep=1, group=ProcessGroup(Rank())).best()
+        return Checkpointer(self.checkpoints, keep=1, group=ProcessGroup()).best()
 
     def write_json(self, path: Path, content: Any) -> None:
         write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -176,12 +178,12 @@ class RunDirectory:
             RunError: it is not a JSON object.
         """
         try:
-            written = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         except ValueError as error:
             raise RunError(f"{path}: not a JSON file: {error}") from error
-        if not isinstance(written, dict):
-            raise RunError(f"{path}: expected an object, found {written!r}")
-        return written
+        if not isinstance(content, dict):
+            raise RunError(f"{path}: expected an object, found {content!r}")
+        return content
 
     def read_digests(self) -> dict[str, dict[str, str]]:
         """Read the digests of the data and of the biLM; empty when nothing was recorded.

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from elmo_framework import console
-from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.config.load import Config
 from elmo_framework.config.resolve import filled, with_absolute_paths
-from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.errors import RunError, StoppedError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.check import check_config
-from elmo_framework.experiment.experiment import Experiment, InitFrom
+from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.experiment.init_from import (
+    initial_vocabularies,
+    load_initial_optimizer,
+    load_initial_weights,
+)
 from elmo_framework.experiment.metadata import RunRecord
 from elmo_framework.experiment.model_card import write_model_card
 from elmo_framework.experiment.run_directory import RunDirectory
-from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import repairable, replacing
 from elmo_framework.model.model import Model
-from elmo_framework.model.weights import load_weights
 from elmo_framework.training.callback import Callback, RunLog
 from elmo_framework.training.checkpointer import Checkpointer
-from elmo_framework.training.console import Console, Estimate
+from elmo_framework.training.console import Console, ResourceEstimate
 from elmo_framework.training.evaluator import Evaluator, metric_problem
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError, interrupts
 from elmo_framework.training.moving_average import AveragedWeights
@@ -98,14 +99,14 @@ def train_assembly(
         DataError: the data cannot be read.
     """
     parsed, experiment = check_config(config).unwrap()
-    written = filled(with_absolute_paths(parsed))
-    written["plugins"] = sorted({*written["plugins"], *packages})
+    filled_config = filled(with_absolute_paths(parsed))
+    filled_config["plugins"] = sorted({*filled_config["plugins"], *packages})
     device = choose_device(experiment.trainer.device)
     run = RunDirectory(directory)
     with process_group(device, advice=_ADVICE) as group, ExitStack() as stack:
         if group.is_first:  # the others rely on its lock
             stack.enter_context(run.locked())
-        record = RunRecord(parsed, experiment, config, written, run)
+        record = RunRecord(parsed, experiment, config, filled_config, run)
         if group.is_first:
             record.write_config(force=force, recover=recover)
         group.wait()
@@ -119,7 +120,7 @@ def _vocabularies(experiment: Experiment, run: RunDirectory, group: ProcessGroup
     """Return the vocabularies of a run; the first rank makes them once."""
     if group.is_first and not run.vocabulary.exists():
         init_from = experiment.init_from
-        initial = None if init_from is None else _initial_vocabularies(init_from)
+        initial = None if init_from is None else initial_vocabularies(init_from)
         with replacing(run.vocabulary) as aside:
             (initial or experiment.count_vocabularies()).save(aside)
     group.wait()
@@ -145,9 +146,7 @@ def _train(
     trainer = build_trainer(assembly, evaluator=assembly.evaluator("validation"))
     if init_from is not None:
         kind = record.filled["trainer"]["optimizer"]["type"]
-        is_loaded = _load_initial_optimizer(
-            init_from, optimizer_state, trainer.optimizer, kind=kind
-        )
+        is_loaded = load_initial_optimizer(init_from, optimizer_state, trainer.optimizer, kind=kind)
         if group.is_first:
             state = "the state of its optimizer" if is_loaded else "a new optimizer"
             console.info(f"training starts from the weights of {init_from.path}, with {state}")
@@ -208,7 +207,7 @@ def _callbacks(
         return []
     options = assembly.experiment.trainer
     configured = [callback.build(directory=run.path) for callback in options.callbacks]
-    own: list[Callback] = [RunLog(run.path), Console(trainer), Estimate(trainer)]
+    own: list[Callback] = [RunLog(run.path), Console(trainer), ResourceEstimate(trainer)]
     return [*own, *configured, *further]
 
 
@@ -257,98 +256,3 @@ def _metrics(model: Model[Any], result: TrainingResult) -> dict[str, Any]:
         **{f"validation_{name}": v for name, v in (progress.last_scores or {}).items()},
         **model.monitored_values(),
     }
-
-
-def _initial_vocabularies(init_from: InitFrom) -> Vocabularies | None:
-    """Return the vocabularies of a run or a biLM to start from; None if it has none.
-
-    Raises:
-        DataError: the run or the biLM does not exist.
-    """
-    run = _run(init_from)
-    if run is not None:
-        return Vocabularies.load(run.vocabulary)
-    listed = resolve_bilm(init_from.path).vocabulary
-    if not listed.is_file():
-        return None
-    return Vocabularies({"words": as_counts(read_vocabulary_file(listed))})
-
-
-def load_initial_weights(init_from: InitFrom, model: Model[Any]) -> Mapping[str, Any] | None:
-    """Load the weights of a run or a biLM to start from.
-
-    Returns:
-        The optimizer's state that belongs to them; None without a checkpoint.
-
-    Raises:
-        DataError: the run or the biLM does not exist.
-        RunError: the weights are those of another model, or the run has none yet.
-    """
-    run = _run(init_from)
-    if run is not None:
-        best = run.best_checkpoint()
-        if best is None and not run.weights.is_file():
-            raise RunError(
-                f"init_from: the run {run.path} has no weights: neither {run.weights.name} nor a "
-                "checkpoint"
-            )
-        weights, optimizer_state = (run.load_weights(), None) if best is None else best
-        load_weights(model, weights, source=f"init_from: the run {run.path}")
-        return optimizer_state
-    model.load_bilm(init_from.path)
-    return None
-
-
-def _load_initial_optimizer(
-    init_from: InitFrom,
-    state: Mapping[str, Any] | None,
-    optimizer: torch.optim.Optimizer,
-    *,
-    kind: str,
-) -> bool:
-    """Load the state of `load_initial_weights`; return whether there is one to continue with.
-
-    The options stay those of the config, and `kind` is the registered name in it.
-
-    Raises:
-        RunError: the state is that of another optimizer, or of other parameters.
-    """
-    if state is None or init_from.reset_optimizer:
-        return False
-    run = RunDirectory(local_folder(init_from.path))
-    before = run.read(run.config)["trainer"]["optimizer"]["type"]
-    if before != kind:
-        raise RunError(
-            f"init_from: the run {run.path} was trained with the optimizer {before!r}, and now it "
-            f"is {kind!r}; take the same, or set init_from.reset_optimizer to true"
-        )
-    if not _fits(state, optimizer):
-        raise RunError(
-            f"init_from: the run {run.path} trained other parameters; set "
-            "init_from.reset_optimizer to true"
-        )
-    options = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state["state"], "param_groups": options})
-    return True
-
-
-def _fits(training: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> bool:
-    """Return whether the state of an optimizer is that of these parameters, in these groups."""
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    shapes = [
-        (parameters[number].shape, value.shape)
-        for number, state in training["state"].items()
-        for value in state.values()
-        if number < len(parameters) and isinstance(value, Tensor) and value.dim()
-    ]
-    sizes = [
-        [len(group["params"]) for group in groups]
-        for groups in (training["param_groups"], optimizer.param_groups)
-    ]
-    return sizes[0] == sizes[1] and all(now == before for now, before in shapes)
-
-
-def _run(init_from: InitFrom) -> RunDirectory | None:
-    """Return the run to start from; None if it is a biLM."""
-    run = RunDirectory(local_folder(init_from.path))
-    return run if run.config.is_file() else None

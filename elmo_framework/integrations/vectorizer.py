@@ -93,7 +93,7 @@ class ElmoVectorizer(*_bases):  # type: ignore[misc]
         device: see `load_bilm`.
 
     Attributes:
-        num_features_: the width of the vectors.
+        num_features_: the dimension of the vectors.
         digest_: of the files of the encoder.
 
     Raises:

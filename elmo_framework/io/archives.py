@@ -31,6 +31,7 @@ from elmo_framework.io.remote import as_path
 from elmo_framework.version import VERSION
 
 MANIFEST = "archive.json"
+_CONFIGS = (".jsonnet", ".json")
 FORMAT = 1
 """The format number of new archives; older ones are read too."""
 
@@ -221,7 +222,9 @@ def _manifest(tar: tarfile.TarFile, archive: Path) -> dict[str, dict[str, Any]]:
     """Read and check the list of members."""
     first = tar.next()
     if first is None or first.name != MANIFEST or not first.isreg():
-        raise DataError(f"not an archive of `elmo archive`: it has no {MANIFEST}", path=archive)
+        message = f"not an archive of `elmo archive`: it has no {MANIFEST}"
+        advice = "elmo import makes a run of an archive of AllenNLP"
+        raise DataError(f"{message}; {advice}", path=archive)
     source = tar.extractfile(first)
     assert source is not None
     try:
@@ -259,6 +262,8 @@ def _reading(archive: Path) -> Iterator[tarfile.TarFile]:
             yield tar
     except tarfile.ReadError as error:
         message = f"neither a folder nor an archive of `elmo archive`: {error}"
+        if archive.suffix in _CONFIGS:
+            message = "a config, not a run; train it first, with elmo train CONFIG -s DIR"
         raise DataError(message, path=archive) from error
     except _DAMAGED as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk, not the archive

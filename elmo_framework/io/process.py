@@ -36,6 +36,14 @@ _LAUNCHER_STOP_TIMEOUT = 30.0
 """Seconds, as long as `torchrun` itself waits for its workers before it kills them."""
 
 
+def prepare_command() -> None:
+    """Configure the process of a command, before PyTorch is imported."""
+    end_with_launcher()
+    skip_last_collection()
+    limit_spinning()
+    open_streams()
+
+
 def open_streams() -> None:
     """Replace standard streams that are closed, as by `<&-` in a shell.
 

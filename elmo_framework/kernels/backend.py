@@ -26,6 +26,12 @@ def uses_cpu_code(place: Tensor | torch.device) -> bool:
     return device.type == "cpu" and not _is_accelerator_forced.get()
 
 
+def is_traced() -> bool:
+    """Return whether torch.compile, torch.export or torch.jit traces: none can read pointers."""
+    is_tracing = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    return torch.compiler.is_compiling() or is_tracing
+
+
 @contextmanager
 def accelerator_code() -> Iterator[None]:
     """Take the code for accelerators on the CPU too, inside the block."""

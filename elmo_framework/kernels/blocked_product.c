@@ -5,9 +5,12 @@
 
 #include "packed.h"
 
-/* Inputs, in 32 bits, over which a product sums at once: a block of so many fits into the
-   second-level cache. Partial sums are then added up. */
-#define LONGEST 768
+/* Rows that are multiplied at once. */
+#ifdef __AVX512F__
+#define ROWS_AT_ONCE 6
+#else
+#define ROWS_AT_ONCE 1
+#endif
 
 /* Numbers of 32 bits of a row. */
 static long depth_of(long precision, long inputs) {
@@ -110,39 +113,45 @@ static void pack_group(const product *p, long row, long first, long end, uint32_
         round_pairs(number, p->matrix + (row + r) * p->row_stride + 2 * first, (uint16_t *)out);
 }
 
+/* The sums of some rows and of the first `vectors` of a block, which are in registers. */
 static inline __attribute__((always_inline)) void sums_of(
-    const int rows, const int is_narrow, long depth, const uint32_t *restrict row, long row_step,
-    long step, const uint32_t *restrict block, lanes total[ROWS][VECTORS]) {
-    lanes sum[ROWS][VECTORS] = {0}; /* in registers */
+    const int rows, const int vectors, const int is_narrow, long depth,
+    const uint32_t *restrict row, long row_step, long step, const uint32_t *restrict block,
+    lanes total[ROWS_AT_ONCE][MOST_VECTORS]) {
+    lanes sum[ROWS_AT_ONCE][MOST_VECTORS] = {0};
     for (long k = 0; k < depth; ++k) {
         const uint32_t *b = block + k * GROUP;
 #pragma GCC unroll 6
         for (int r = 0; r < rows; ++r) {
             uint32_t bits = row[r * row_step + k * step];
             if (is_narrow) {
-                add_pairs(sum[r], (const words32 *)b, bits);
+                add_pairs(MOST_VECTORS, sum[r], (const words32 *)b, bits);
                 continue;
             }
             float number;
             memcpy(&number, &bits, 4);
 #pragma GCC unroll 8
-            for (int v = 0; v < VECTORS; ++v)
+            for (int v = 0; v < vectors; ++v)
                 sum[r][v] += ((const lanes *)b)[v] * number;
         }
     }
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
-        for (int v = 0; v < VECTORS; ++v)
+        for (int v = 0; v < vectors; ++v)
             total[r][v] = sum[r][v];
 }
 
 #define CASE(number)                                                                        \
     case number:                                                                            \
-        if (p->precision == FLOAT32)                                                        \
-            sums_of(number, 0, depth, row, row_step, step, block, sum);                     \
+        if (p->precision != FLOAT32)                                                        \
+            sums_of(number, MOST_VECTORS, 1, depth, row, row_step, step, block, sum);       \
+        else if (width > GROUP - LANES)                                                     \
+            sums_of(number, MOST_VECTORS, 0, depth, row, row_step, step, block, sum);       \
+        else if (width > GROUP - 2 * LANES)                                                 \
+            sums_of(number, MOST_VECTORS - 1, 0, depth, row, row_step, step, block, sum);   \
         else                                                                                \
-            sums_of(number, 1, depth, row, row_step, step, block, sum);                     \
+            sums_of(number, MOST_VECTORS - 2, 0, depth, row, row_step, step, block, sum);   \
         break;
 
 /* Adds the sums over inputs `first` to `end` to GROUP outputs of some rows. */
@@ -151,12 +160,12 @@ static void multiply(const product *p, long at, long rows, const uint32_t *from,
     long all = depth_of(p->precision, p->inputs), depth = end - first;
     const uint32_t *block = p->blocks + n * all + first * GROUP;
     long width = p->outputs - n < GROUP ? p->outputs - n : GROUP;
-    for (long r = 0; r < rows; r += ROWS) {
-        lanes sum[ROWS][VECTORS];
+    for (long r = 0; r < rows; r += ROWS_AT_ONCE) {
+        lanes sum[ROWS_AT_ONCE][MOST_VECTORS];
         const uint32_t *row = from + r * row_step;
-        int number = rows - r < ROWS ? (int)(rows - r) : ROWS;
+        int number = rows - r < ROWS_AT_ONCE ? (int)(rows - r) : ROWS_AT_ONCE;
         switch (number) {
-#if ROWS > 1
+#if ROWS_AT_ONCE > 1
             CASE(6)
             CASE(5)
             CASE(4)
@@ -248,8 +257,7 @@ void blocked_product(long precision, long rows, long inputs, long outputs, const
                      long threads, float *out, int *failed) {
     product p = {precision,    rows,   inputs, outputs, matrix, row_stride,
                  input_stride, blocks, bias,   out};
-    long depth = depth_of(precision, inputs), parts = (depth + LONGEST - 1) / LONGEST;
-    long chunk = (depth + parts - 1) / parts;
+    long chunk = chunk_of(depth_of(precision, inputs));
     void *scratch = NULL;
     if (posix_memalign(&scratch, 64, 4 * (scratch_size(&p, chunk, threads) + 1))) {
         *failed = 1;
@@ -264,9 +272,9 @@ void blocked_product(long precision, long rows, long inputs, long outputs, const
 
 /* Tells whether the instructions that this was compiled for make it fast, in two precisions. */
 void describe(int *is_fast) {
-    is_fast[FLOAT32] = ROWS > 1;
+    is_fast[FLOAT32] = ROWS_AT_ONCE > 1;
 #ifdef __AVX512BF16__
-    is_fast[BFLOAT16] = ROWS > 1;
+    is_fast[BFLOAT16] = ROWS_AT_ONCE > 1;
 #else
     is_fast[BFLOAT16] = 0;
 #endif

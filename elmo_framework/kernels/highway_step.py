@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import c_long, c_void_p
+from ctypes import c_long, c_void_p, cast
 from pathlib import Path
 
 import torch
@@ -16,10 +16,24 @@ _library = library(
     Path(__file__).with_suffix(".c"),
     fast_math=True,
     functions={
-        "highway_step": [c_long, c_long, c_long, *[c_void_p] * 8],
-        "highway_step_backward": [c_long, c_long, c_long, *[c_void_p] * 9],
+        "highway_step": [*[c_long] * 4, *[c_void_p] * 8],
+        "highway_step_backward": [*[c_long] * 4, *[c_void_p] * 9],
     },
 )
+FORGET_GATE = 2
+"""Index of f in the order i, j, f, o; in PyTorch's it is 1, before j."""
+
+
+def step_address() -> int | None:
+    """Return the address of the compiled step, for other compiled code; None without a compiler."""
+    functions = _library()
+    return None if functions is None else cast(functions.highway_step, c_void_p).value
+
+
+def backward_address() -> int | None:
+    """Return the address of the compiled backward pass of a step, as `step_address` does."""
+    functions = _library()
+    return None if functions is None else cast(functions.highway_step_backward, c_void_p).value
 
 
 def highway_step(
@@ -53,7 +67,7 @@ def highway_step(
     functions = _library(*tensors)
     if functions is not None:
         rows, size = output.shape
-        functions.highway_step(rows, len(hidden), size, *pointers(*tensors))
+        functions.highway_step(rows, len(hidden), size, FORGET_GATE, *pointers(*tensors))
         return
     _plain_step(*tensors)
 
@@ -91,7 +105,9 @@ def highway_step_backward(
     functions = _library(*tensors)
     if functions is not None:
         rows, size = of_output.shape
-        functions.highway_step_backward(rows, len(of_hidden), size, *pointers(*tensors))
+        functions.highway_step_backward(
+            rows, len(of_hidden), size, FORGET_GATE, *pointers(*tensors)
+        )
         return
     _plain_step_backward(*tensors)
 

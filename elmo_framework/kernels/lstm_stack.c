@@ -93,7 +93,7 @@ static void product_of_state(const packed_weight *weight, long rows, const float
         buffers->scales[r] =
             rounded_row(weight->precision, weight->inputs, row + r * weight->inputs,
                         buffers->narrow + r * row_bytes(weight->precision, weight->inputs));
-    packed_product(weight, rows, buffers->narrow, buffers->scales, weight->inputs, is_backward, out);
+    packed_product(weight, rows, buffers->narrow, buffers->scales, is_backward, out);
 }
 
 static float clipped(float x, float limit) {
@@ -141,7 +141,7 @@ static void read_layer(const lstm_stack *s, long layer, int direction, const int
         if (t % steps == 0) {
             long number = rounded_inputs(s, layer, direction, order, lengths, rows, t, t + steps,
                                          &l->input, hidden, b);
-            packed_product(&l->input, number, b->narrow, b->scales, l->input.inputs, 0, b->inputs);
+            packed_product(&l->input, number, b->narrow, b->scales, 0, b->inputs);
             inputs = b->inputs;
         }
         read_step(s, l, t, rows, all_rows, inputs, b);

@@ -15,6 +15,10 @@ from elmo_framework.kernels.compiler import library
 from elmo_framework.kernels.lstm_step import NO_LIMIT, step_address
 from elmo_framework.kernels.packed_product import CWeight, PackedWeight
 
+LARGEST_WEIGHT = 1 << 21
+"""Of a packed weight, in numbers: 8 MB in float32. Threads read a weight for their own rows, and
+larger ones are limited by memory."""
+
 _ROWS_AT_ONCE = 32
 """Rows of a task: enough to use a weight often while it is in the cache, which their gates fit."""
 

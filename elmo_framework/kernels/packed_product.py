@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ctypes import Structure, byref, c_long, c_void_p
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
 from elmo_framework.kernels.compiler import library, pointers
-
-Precision: TypeAlias = Literal["float32", "bfloat16", "int8"]
-"""Precision of products; inputs and outputs have the type of the weights."""
+from elmo_framework.kernels.precision import Precision as Precision
 
 ARITHMETIC: Mapping[Precision, str] = {
     "float32": "float32",
@@ -36,7 +34,7 @@ class CWeight(Structure):
 
     _fields_ = (
         *((name, c_void_p) for name in ("blocks", "bias", "scales", "offsets")),
-        *((name, c_long) for name in ("outputs", "inputs", "chunk", "precision")),
+        *((name, c_long) for name in ("outputs", "inputs", "precision")),
     )
 
 
@@ -56,7 +54,6 @@ class PackedWeight(NamedTuple):
         scales: of int8, "outputs"; None otherwise.
         offsets: of int8, "outputs": -128 times the sum of the numbers of an output.
         num_inputs: of a row.
-        chunk: the number of inputs of a partial sum.
         precision: of the numbers.
     """
 
@@ -65,7 +62,6 @@ class PackedWeight(NamedTuple):
     scales: Tensor | None
     offsets: Tensor | None
     num_inputs: int
-    chunk: int
     precision: Precision
 
     @property
@@ -76,7 +72,7 @@ class PackedWeight(NamedTuple):
         """Return the weight for compiled functions; it refers to the memory of this one."""
         tensors = pointers(self.blocks, self.bias, self.scales, self.offsets)
         number = get_args(Precision).index(self.precision)
-        return CWeight(*tensors, self.num_outputs, self.num_inputs, self.chunk, number)
+        return CWeight(*tensors, self.num_outputs, self.num_inputs, number)
 
     def product(self, rows: Tensor) -> Tensor:
         """Return the products of "rows inputs" with the weight, plus the bias."""
@@ -85,29 +81,27 @@ class PackedWeight(NamedTuple):
         if functions is None:
             raise TypeError("rows in float32 on the CPU are needed")
         outputs = rows.new_empty(len(rows), self.num_outputs)
-        scratch = rows.new_empty(2, max(1, len(rows)), self.num_inputs)
+        size = 0 if self.precision == "float32" else len(rows)
+        scratch = rows.new_empty(size, self.num_inputs), rows.new_empty(size)
         functions.product_of_rows(
             byref(self.c_weight()), len(rows), *pointers(rows, *scratch, outputs)
         )
         return outputs
 
 
-def pack(
-    weight: Tensor, bias: Tensor | None, precision: Precision, *, chunk: int | None = None
-) -> PackedWeight | None:
+def pack(weight: Tensor, bias: Tensor | None, precision: Precision) -> PackedWeight | None:
     """Pack a weight; None without a compiler, and for sizes that the compiled code does not have.
 
     Args:
         weight: "outputs inputs".
         bias: "outputs", or None; it stays float32.
         precision: `int8` has a scale for each output.
-        chunk: in float32, the number of inputs of a partial sum; all by default.
     """
     num_outputs, num_inputs = weight.shape
     # Four numbers of a row are read at once.
-    if _library(weight.detach(), bias) is None or num_outputs % _GROUP or num_inputs % 4:
+    numbers, scales, offsets = weight.detach().contiguous(), None, None
+    if _library(numbers, bias) is None or num_outputs % _GROUP or num_inputs % 4:
         return None
-    numbers, scales, offsets = weight.detach(), None, None
     if precision == "bfloat16":
         numbers = numbers.to(torch.bfloat16)
     elif precision == "int8":
@@ -116,8 +110,7 @@ def pack(
     together = numbers.contiguous().view(torch.float32)  # several numbers in 32 bits
     blocks = together.view(-1, _GROUP, together.shape[1]).transpose(1, 2)
     detached = None if bias is None else bias.detach()
-    sizes: Any = num_inputs, chunk or num_inputs, precision
-    return PackedWeight(blocks.contiguous(), detached, scales, offsets, *sizes)
+    return PackedWeight(blocks.contiguous(), detached, scales, offsets, num_inputs, precision)
 
 
 def quantized(values: Tensor) -> tuple[Tensor, Tensor]:

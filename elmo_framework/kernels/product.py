@@ -1,17 +1,15 @@
 """Matrix products with weights: the fastest exact backend of the CPU, or a lower precision.
 
-PyTorch uses MKL for float32 products on the CPU, which runs at half speed on CPUs that are not
-Intel's. oneDNN, which is part of PyTorch too, does not; it is called explicitly here, so that no
-global setting changes. Its result for a row is also bit-identical for any number of other rows
-from two on; a single row is therefore duplicated.
+Weights that do not change are packed for our own products, and so are those of large products in
+training. PyTorch uses MKL for other float32 products on the CPU, which runs at half speed on CPUs
+that are not Intel's. oneDNN, which is part of PyTorch too, does not; it is called explicitly here,
+so that no global setting changes. Its result for a row is also bit-identical for any number of
+other rows from two on; a single row is therefore duplicated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from ctypes import c_long, c_void_p
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -20,10 +18,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from elmo_framework.kernels.backend import autocast_dtype, uses_cpu_code
+from elmo_framework.kernels.backend import autocast_dtype, is_traced, uses_cpu_code
 from elmo_framework.kernels.blocked_product import TrainingPrecision as TrainingPrecision
 from elmo_framework.kernels.blocked_product import blocked, blocked_product, is_fast
-from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.packed_product import ARITHMETIC as ARITHMETIC
 from elmo_framework.kernels.packed_product import Precision as Precision
 from elmo_framework.kernels.packed_product import pack, quantized, row_scales
@@ -43,15 +40,6 @@ _OFFSET = 128
 
 # The layout that oneDNN chooses for so many rows is valid for every number of rows.
 _NUM_ROWS_OF_LAYOUT = 64
-
-_library = library(
-    Path(__file__).with_name("row_product.c"),
-    fast_math=False,
-    functions={"row_product": [c_long, c_long, c_long, *[c_void_p] * 3]},
-)
-_LANES = 16
-_CHUNKS = (1024, 512)
-"""Numbers of inputs over which oneDNN may compute partial sums before adding them."""
 
 
 def has_onednn(weight: Tensor) -> bool:
@@ -86,78 +74,27 @@ def prepared(
     Raises:
         ValueError: the device does not support this precision.
     """
+    require_support(weight, precision)
+    if packed := pack(weight, bias, precision):
+        return packed.product
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if precision == "bfloat16":
         return _bfloat16(weight, bias)
-    if precision == "int8":
-        return _int8(weight, bias)
-    if has_onednn(weight):
-        return _laid_out(weight, bias)
-    return lambda rows: functional.linear(rows, weight, bias)
+    return _int8(weight, bias) if precision == "int8" else laid_out(weight, bias)
 
 
-def _laid_out(weight: Tensor, bias: Tensor | None) -> Product:
-    """Return a product by oneDNN for many calls; `row_product` computes single rows."""
-    laid_out = torch.ops.mkldnn._reorder_linear_weight(weight, _NUM_ROWS_OF_LAYOUT)
-
-    def multiplied(rows: Tensor) -> Tensor:
-        return _onednn(rows, laid_out, bias)
-
-    @cache
-    def of_row() -> Product:
-        return row_product(weight, bias, multiplied)
-
-    return lambda rows: of_row()(rows) if len(rows) == 1 else multiplied(rows)
-
-
-def row_product(
-    weight: Tensor, bias: Tensor | None, among_others: Callable[[Tensor], Tensor]
-) -> Callable[[Tensor], Tensor]:
-    """Return the product of one row with a weight, bit-identical to that of a row among others.
-
-    It is limited only by the memory bandwidth. oneDNN is slower there, and its result for a single
-    row differs in the last bits. `row_product.c` is used only if its result has the bits of a row
-    among others.
+def laid_out(weight: Tensor, bias: Tensor | None = None) -> Product:
+    """Return the product in float32 for the calls of one update, by oneDNN: packing takes longer.
 
     Args:
-        weight: "outputs inputs".
+        weight: "outputs inputs"; must not be changed later.
         bias: "outputs", or None.
-        among_others: oneDNN's product of a row among others.
     """
-    functions = _library(weight)
-    num_outputs, num_inputs = weight.shape
-    if functions is None or num_outputs % _LANES or num_inputs % _LANES:
-        return among_others
-
-    def multiplied(row: Tensor, chunk: int) -> Tensor:
-        row = row.contiguous()
-        outputs = weight.new_empty(1, num_outputs)
-        functions.row_product(num_outputs, num_inputs, chunk, *pointers(weight, row, outputs))
-        return outputs if bias is None else outputs.add_(bias)
-
-    chunk = chunk_of_sums(multiplied, among_others, num_inputs)
-    return among_others if chunk is None else lambda row: multiplied(row, chunk)
-
-
-def chunk_of_sums(
-    multiplied: Callable[[Tensor, int], Tensor],
-    among_others: Callable[[Tensor], Tensor],
-    num_inputs: int,
-) -> int | None:
-    """Return the number of inputs over which oneDNN computes partial sums; None if it is unknown.
-
-    Args:
-        multiplied: the product of a row, by the length of its partial sums.
-        among_others: oneDNN's product of a row among others.
-        num_inputs: of a row.
-    """
-    # Two orders of summation round differently somewhere in so many outputs of such numbers.
-    probe = torch.linspace(-1, 1, num_inputs).pow(3)[None]
-    expected = among_others(probe)
-    for chunk in (num_inputs, *_CHUNKS):
-        if torch.equal(multiplied(probe, chunk), expected):
-            return chunk
-    return None
+    weight, bias = weight.detach(), None if bias is None else bias.detach()
+    if not has_onednn(weight):
+        return lambda rows: functional.linear(rows, weight, bias)
+    of_onednn = torch.ops.mkldnn._reorder_linear_weight(weight, _NUM_ROWS_OF_LAYOUT)
+    return lambda rows: _onednn(rows, of_onednn, bias)
 
 
 def linear(
@@ -171,7 +108,7 @@ def linear(
     """
     narrow = autocast_dtype(weight)
     is_bfloat16 = narrow == torch.bfloat16 and is_fast(weight, "bfloat16")
-    if (narrow and not is_bfloat16) or not has_onednn(weight):
+    if (narrow and not is_bfloat16) or not has_onednn(weight) or is_traced():
         return functional.linear(inputs, weight, bias)
     precision: TrainingPrecision = "bfloat16" if is_bfloat16 else "float32"
     rows = inputs.reshape(-1, inputs.shape[-1]).to(weight.dtype)
@@ -216,8 +153,9 @@ def training_product(
 
 def prepared_for_update(weight: Tensor, precision: TrainingPrecision) -> Product:
     """Return the product `x weight^T` for the calls of one update."""
-    packed = blocked(weight, precision)
-    return prepared(weight, precision=precision) if packed is None else packed.product
+    if packed := blocked(weight, precision):
+        return packed.product
+    return laid_out(weight) if precision == "float32" else prepared(weight, None, precision)
 
 
 def prepared_backward(weight: Tensor, precision: TrainingPrecision) -> BackwardProduct:
@@ -310,8 +248,6 @@ def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
-    if packed := pack(weight, bias, "bfloat16"):
-        return packed.product
     narrow = weight.to(torch.bfloat16)
     if not (has_onednn(weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
         return lambda rows: _plus(functional.linear(rows.to(narrow.dtype), narrow), bias, weight)
@@ -320,9 +256,6 @@ def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
-    require_support(weight, "int8")
-    if packed := pack(weight, bias, "int8"):
-        return packed.product
     narrow, scales = quantized(weight)
     laid_out = torch.ops.onednn.qlinear_prepack(narrow, None)
     offsets = torch.zeros(len(weight), dtype=torch.int)

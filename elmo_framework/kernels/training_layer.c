@@ -1,16 +1,10 @@
 /* An LSTM layer in training: all steps in one call, forward or backward. With small weights, a call
    for each product and each step takes longer than the arithmetic. */
 #include <math.h>
-#include <stdint.h>
 
-/* Multiplications for which starting another thread pays off. */
-#define PER_THREAD 65536
+#include "layer_product.h"
 
-/* `blocked_product` of blocked_product.c, and the steps of lstm_step.c, which has other options. */
-typedef void product_function(long precision, long rows, long inputs, long outputs,
-                              const float *matrix, long row_stride, long input_stride,
-                              const uint32_t *blocks, const float *bias, long threads, float *out,
-                              int *failed);
+/* The steps of lstm_step.c, which has other options. */
 typedef void step_function(long rows, long size, float limit, int keep, float *gates,
                            const float *inputs, const float *before, float *after, float *output);
 typedef void back_function(long rows, long size, float limit, const float *gates,
@@ -36,10 +30,8 @@ typedef struct {
 
 static void multiply(const training_layer *l, long rows, long inputs, long outputs,
                      const float *from, const uint32_t *blocks, float *out, int *failed) {
-    long threads = rows * inputs * outputs / PER_THREAD;
-    threads = threads < 1 ? 1 : threads < l->threads ? threads : l->threads;
-    l->product(l->precision, rows, inputs, outputs, from, inputs, 1, blocks, 0, threads, out,
-               failed);
+    step_product(l->product, l->precision, l->threads, rows, inputs, outputs, from, blocks, out,
+                 failed);
 }
 
 static float clipped(float x, float limit) {

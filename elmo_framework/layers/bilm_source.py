@@ -26,15 +26,15 @@ from elmo_framework.layers.shared_source import shared_source
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.model.part import Reference
 from elmo_framework.nn.overlapping_windows import windows
-from elmo_framework.nn.part import TensorPart
+from elmo_framework.nn.part import freeze_parts
 
 
 class LayerPart(NamedTuple):
     """The layers of some words of a sentence, in one direction.
 
     Attributes:
-        words: their places in the sentence.
-        dims: the place of the direction in a layer.
+        words: their positions in the sentence.
+        dims: the dimensions of the direction in a layer.
         layers: "layers words dims".
     """
 
@@ -138,8 +138,8 @@ class FrozenBiLm(LayerSource):
                 # Places of steps are one higher than those of words, which have no boundaries.
                 first, end = max(start, 1), min(start + len(part), len(steps) - 1)
                 if first < end:
-                    kept = layers[:, first - start : end - start]
-                    yield LayerPart(slice(first - 1, end - 1), self._half(direction), kept.cpu())
+                    inner = layers[:, first - start : end - start]
+                    yield LayerPart(slice(first - 1, end - 1), self._half(direction), inner.cpu())
 
     def read_long(
         self, words: Sequence[str], *, max_tokens: int, device: torch.device
@@ -185,8 +185,8 @@ class FrozenBiLm(LayerSource):
         for layers in self.read_long(words, max_tokens=max_tokens, device=device) if words else ():
             first, end = max(start, 0), min(start + layers.shape[1], len(words))
             if first < end:
-                used = layers[:, first - start : end - start]
-                yield LayerPart(slice(first, end), slice(0, self.dim), used)
+                inner = layers[:, first - start : end - start]
+                yield LayerPart(slice(first, end), slice(0, self.dim), inner)
             start += layers.shape[1]
 
     def _half(self, direction: Direction) -> slice:
@@ -221,13 +221,8 @@ class FrozenBiLm(LayerSource):
             bilm = self.bilm
             # int8 would cost half of the precision for vectors that are computed once per word.
             of_words: Precision = "bfloat16" if self.precision == "int8" else self.precision
-            for module, precision in (
-                (bilm.token_encoder, of_words),
-                (bilm.context_layers, self.precision),
-            ):
-                for part in module.modules():
-                    if isinstance(part, TensorPart):
-                        part.freeze(precision)
+            freeze_parts(bilm.token_encoder, of_words)
+            freeze_parts(bilm.context_layers, self.precision)
             self._device = device
         return self.bilm
 

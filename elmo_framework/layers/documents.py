@@ -69,8 +69,8 @@ def read_documents(
     is_long = [len(text) + NUM_BOUNDARIES > max_tokens for text in texts]
     short = [number for number, text in enumerate(texts) if text and not is_long[number]]
     read = source.read([texts[number] for number in short], max_tokens=max_tokens, device=device)
-    for place, layers in read:
-        number = short[place]
+    for index, layers in read:
+        number = short[index]
         yield from _sentences(iter([layers]), documents[number], first[number])
     nothing = torch.zeros(source.num_layers, 0, source.dim)
     for number, text in enumerate(texts):
@@ -164,9 +164,9 @@ class DocumentLayers(LayerSource):
 
 def document_layers(source: LayerSource) -> DocumentLayers:
     """Return the layers of documents of a source; the same object while it is in use."""
-    if (found := _in_use.get(id(source))) is None:
-        found = _in_use[id(source)] = DocumentLayers(source)
-    return found
+    if (layers := _in_use.get(id(source))) is None:
+        layers = _in_use[id(source)] = DocumentLayers(source)
+    return layers
 
 
 def _starts(sentences: Sequence[Sequence[str]]) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elmo_framework.bilm.files.load import reference
-from elmo_framework.bilm.files.published import resolve_bilm
+from elmo_framework.bilm.files.load import holds_bilm, reference
+from elmo_framework.bilm.files.published import is_bilm_name, resolve_bilm
 from elmo_framework.io.archives import local_folder
 from elmo_framework.io.remote import as_path
 from elmo_framework.kernels.product import Precision
@@ -40,11 +40,23 @@ def open_encoder(
         return open_transformer(
             local_folder(place), options or TransformerOptions(), precision=precision
         )
-    if options is not None and options != TransformerOptions():
-        raise ValueError("max_length, sub_token_mode and layers are for transformers")
+    require_no_options(options)
     if (added := encoder_format(place)) is not None:
         return added.open(local_folder(place), precision=precision)
     return open_layers(resolve_bilm(place), precision=precision)
+
+
+def is_encoder(place: str | Path) -> bool:
+    """Return whether a place is that of an encoder, or of the run that trained one."""
+    path = as_path(place)
+    is_known = is_bilm_name(place) or is_transformer(path) or encoder_format(place) is not None
+    return is_known or holds_bilm(path)
+
+
+def require_no_options(options: TransformerOptions | None) -> None:
+    """Raise ValueError for options of a transformer, where the encoder is another one."""
+    if options not in (None, TransformerOptions()):
+        raise ValueError("max_length, sub_token_mode and layers are for transformers")
 
 
 def encoder_reference(place: str | Path) -> Reference:

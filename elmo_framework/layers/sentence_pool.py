@@ -12,7 +12,7 @@ from elmo_framework.layers.pool import Pool
 
 
 def pooled_dim(dim: int, pool: Pool) -> int:
-    """Return the width of the vectors that `pooled` returns."""
+    """Return the dimension of the vectors that `pooled` returns."""
     return 2 * dim if pool == "first_last" else dim
 
 

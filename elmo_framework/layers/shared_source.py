@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 import torch
 
+from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.cache.cached_layers import CachedLayers, CacheDtype
 from elmo_framework.layers.layer_source import LayerSource
@@ -39,7 +40,8 @@ def shared_source(
         precision: of the products.
         variant: the options that layers depend on in addition to files and precision.
     """
-    computed_in = precision, torch.get_default_device(), torch.get_default_dtype()
+    device = torch.get_default_device()
+    computed_in = precision, device, uses_cpu_code(device), torch.get_default_dtype()
     cached_in = cache, cache_dtype if cache != "none" else None
     key = fingerprint.digest, variant, *cached_in, *computed_in
     source = _shared.get(key)

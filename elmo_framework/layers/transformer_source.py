@@ -83,7 +83,7 @@ class _Part(NamedTuple):
 
     Attributes:
         ids: its pieces between special tokens.
-        used: the places whose vectors are used.
+        used: the positions whose vectors are used.
     """
 
     ids: list[int]
@@ -134,9 +134,9 @@ class Transformer(nn.Module):
         distinct = list(dict.fromkeys(words for words in text.words if words))
         if distinct:
             vectors = self._vectors(distinct, device).to(dtype)
-            places, steps = _scattered(text.words, distinct, mask.shape[1])
+            positions, steps = _scattered(text.words, distinct, mask.shape[1])
             rows = vectors.index_select(1, torch.tensor(steps, device=device))
-            layers = layers.index_copy(1, torch.tensor(places, device=device), rows)
+            layers = layers.index_copy(1, torch.tensor(positions, device=device), rows)
         return layers.view(self.num_layers, *mask.shape, self.dim)
 
     def _vectors(
@@ -167,13 +167,13 @@ class Transformer(nn.Module):
         for window in windows(len(ids), self._window):
             part = [*prefix, *ids[window.start : window.end], *suffix]
             offset = len(prefix) - window.start
-            used = [*range(window.first + offset, window.last + offset)]
+            positions = [*range(window.first + offset, window.last + offset)]
             if prefix and window.start == 0:
-                used = [0, *used]
+                positions = [0, *positions]
             if suffix and window.end == len(ids):
-                used.append(len(part) - 1)
+                positions.append(len(part) - 1)
             if part:
-                yield _Part(part, used)
+                yield _Part(part, positions)
 
     def _hidden(
         self, rows: Sequence[Sequence[int]], device: torch.device
@@ -320,10 +320,10 @@ def max_length(encoder: nn.Module, tokenizer: Any, stated: int | None = None) ->
         and isinstance(module, nn.Embedding)
         and module.padding_idx is not None
     ]
-    known = [int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT]
-    if stated is not None and known and stated > min(known):
-        raise ValueError(f"max_length is {stated}, and the transformer takes {min(known)} pieces")
-    return stated or min(known, default=_DEFAULT_LENGTH)
+    finite = [int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT]
+    if stated is not None and finite and stated > min(finite):
+        raise ValueError(f"max_length is {stated}, and the transformer takes {min(finite)} pieces")
+    return stated or min(finite, default=_DEFAULT_LENGTH)
 
 
 def _read(folder: Path, options: TransformerOptions) -> Transformer:
@@ -347,14 +347,14 @@ def _selected(layers: Sequence[int] | None, num_layers: int) -> list[int]:
 def _scattered(
     rows: Iterable[Sequence[str]], distinct: Iterable[Sequence[str]], num_steps: int
 ) -> tuple[list[int], list[int]]:
-    """Return the places of all steps in a padded batch, and their steps in distinct sentences."""
+    """Return the positions of steps in a padded batch, and their steps in distinct sentences."""
     first, total = dict[Sequence[str], int](), 0
     for words in distinct:
         first[words] = total
         total += len(words) + NUM_BOUNDARIES
-    places, steps = list[int](), list[int]()
+    positions, steps = list[int](), list[int]()
     for row, words in enumerate(rows):
         length = len(words) + NUM_BOUNDARIES if words else 0
-        places += range(row * num_steps, row * num_steps + length)
+        positions += range(row * num_steps, row * num_steps + length)
         steps += range(first.get(words, 0), first.get(words, 0) + length)
-    return places, steps
+    return positions, steps

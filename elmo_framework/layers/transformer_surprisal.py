@@ -31,7 +31,7 @@ class _Row(NamedTuple):
 
     Attributes:
         ids: the context that begins each window, the pieces, and the end if it is predicted.
-        first: the place of the first prediction that is used.
+        first: the position of the first prediction that is used.
     """
 
     ids: list[int]

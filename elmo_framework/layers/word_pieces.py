@@ -34,7 +34,7 @@ def tokenize(tokenizer: Any, sentences: Sequence[Sequence[str]]) -> list[Pieces]
     """Divide the words of sentences into pieces.
 
     A byte-level tokenizer, such as GPT-2's, reads a space before each word, the first included, so
-    that a word has the same pieces at every place.
+    that a word has the same pieces at every position.
 
     Args:
         tokenizer: a fast one of Hugging Face.
@@ -61,7 +61,7 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
     """Return the special tokens that a tokenizer adds before and after a sentence."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids, is_special = encoded["input_ids"], encoded["special_tokens_mask"]
-    inner = [place for place, special in enumerate(is_special) if not special] or [len(ids)]
+    inner = [position for position, special in enumerate(is_special) if not special] or [len(ids)]
     return ids[: inner[0]], ids[inner[-1] + 1 :]
 
 
@@ -95,6 +95,6 @@ def pool_pieces(
         return total
     for number in range(1, int(counts.max()) if len(counts) else 0):
         longer = (counts > number).nonzero().squeeze(1)
-        # Each word is there once: without two summands for one place, the order is fixed.
+        # Each word is there once: without two summands for one position, the order is fixed.
         total = total.index_add(1, longer, pieces.index_select(1, starts[longer] + number))
     return total / counts.clamp(min=1)[:, None]

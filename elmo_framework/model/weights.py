@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+import struct
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, final
+from typing import IO, Any, final
 
 import torch
 from safetensors import SafetensorError
@@ -18,6 +21,12 @@ from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.files import write_bytes
 
 _MOST_NAMES = 3
+
+_NOT_PLAIN = (
+    *(RuntimeError, pickle.UnpicklingError, EOFError, ValueError, LookupError, TypeError),
+    *(AttributeError, AssertionError, struct.error),
+)
+"""What PyTorch's reader raises for other files than it wrote."""
 
 
 @contextmanager
@@ -52,6 +61,22 @@ class _SkipNumbers(TorchFunctionMode):
         return func(*args, **arguments)
 
 
+def load_pickled(file: Path | IO[bytes]) -> Any:
+    """Load what `torch.save` wrote, if it is plain tensors; nothing in it is executed.
+
+    Raises:
+        ValueError: it is something else. The message begins with a verb.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the protocol of a pickle
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except _NOT_PLAIN as error:
+        # Not PyTorch's message: that advises to load the file without the check.
+        message = "is damaged, or has other objects than plain tensors; these are never loaded"
+        raise ValueError(message) from error
+
+
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write tensors by name, from any device; the file is replaced atomically.
 
@@ -60,15 +85,15 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     Raises:
         OSError: the file cannot be written, for example on a full disk.
     """
-    written: dict[str, Tensor] = {}
+    copies: dict[str, Tensor] = {}
     seen = set[int]()
     for name, tensor in tensors.items():
         copy = tensor.detach().cpu().contiguous()
         storage = copy.untyped_storage().data_ptr()
-        written[name] = copy.clone() if storage in seen else copy
+        copies[name] = copy.clone() if storage in seen else copy
         seen.add(storage)
     # Not `save_file`: its message about a full disk is unclear.
-    write_bytes(path, to_bytes(written))
+    write_bytes(path, to_bytes(copies))
 
 
 def converted(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_framework.api.arguments import carried_for, require_list
-from elmo_framework.api.encoder import chosen_device
+from elmo_framework.api.encoder import torch_device
 from elmo_framework.api.pretrained import PretrainedBiLm
 from elmo_framework.bilm.files.load import BiLmFiles
 from elmo_framework.bilm.files.published import file_place
@@ -65,7 +65,7 @@ class ElmoEmbedder:
         self._bilm = PretrainedBiLm(
             open_frozen(files),
             files=files,
-            device=chosen_device(device),
+            device=torch_device(device),
             carried=carried_for(state),
         )
 

@@ -31,13 +31,13 @@ class ScalarMix(nn.Module):
         self,
         mixture_size: int,
         do_layer_norm: bool = False,
-        initial_scalar_parameters: list[float] | None = None,
+        initial_scalar_parameters: Sequence[int | float] | None = None,
         trainable: bool = True,
     ) -> None:
         super().__init__()
         weights = [0.0] * mixture_size
         if initial_scalar_parameters is not None:
-            weights = initial_scalar_parameters
+            weights = [float(weight) for weight in initial_scalar_parameters]
         mix = layer_mix.ScalarMix(num_layers=mixture_size, scalar_mix_parameters=weights)
         self.mixture_size, self.do_layer_norm = mixture_size, do_layer_norm
         self.scalar_parameters, self.gamma = mix.scalar_parameters, mix.gamma

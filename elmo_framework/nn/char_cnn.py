@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from math import sqrt
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.kernels.backend import uses_cpu_code
+from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
+from elmo_framework.kernels.character_maxima import CharacterTables, Convolution, has_tables
+from elmo_framework.kernels.product import Precision
 from elmo_framework.kernels.window_maxima import window_maxima
 from elmo_framework.nn.feedforward import activate
+from elmo_framework.nn.part import TensorPart
 
 CharCnnActivation: TypeAlias = Literal["relu", "tanh"]
 
@@ -22,7 +26,7 @@ CharCnnActivation: TypeAlias = Literal["relu", "tanh"]
 _WORDS_AT_ONCE = 64
 
 
-class CharCnn(nn.Module):
+class CharCnn(TensorPart):
     """Character embeddings and convolutions over them, each max-pooled over its positions.
 
     x_k = f(max_t (W_k * E)_t + b_k), and x = [x_1; ...; x_K], where E has the vectors of the
@@ -37,6 +41,8 @@ class CharCnn(nn.Module):
         filters: width and number of filters of each convolution.
         activation: f; `relu` or `tanh`.
     """
+
+    _frozen: Callable[[], CharacterTables | None] | None = None
 
     def __init__(
         self,
@@ -63,8 +69,35 @@ class CharCnn(nn.Module):
             nn.init.zeros_(convolution.bias)
         self.convolutions = nn.ModuleList(convolutions)
 
+    def freeze(self, precision: Precision) -> None:
+        self._frozen = cache(self._tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the tables, which refer to memory."""
+        return {**self.__dict__, "_frozen": None}
+
+    @torch.no_grad()
+    def _tables(self) -> CharacterTables | None:
+        """Return tables for compiled code; None without it."""
+        if not has_tables(self.table):
+            return None
+        convolutions = []
+        for each in self.convolutions:
+            assert isinstance(each, nn.Conv1d)
+            assert each.bias is not None
+            convolutions.append(Convolution(each.weight, each.bias))
+        with no_autocast(self.table):
+            return CharacterTables(self._vectors(), convolutions, self._padding_id)
+
+    def _vectors(self) -> Float[Tensor, "ids dim"]:
+        return functional.pad(self.table, (0, 0, 1, 0))
+
     def forward(self, ids: Int[Tensor, "words characters"]) -> Float[Tensor, "words filters"]:
-        table = functional.pad(self.table, (0, 0, 1, 0))
+        if self._frozen is not None and not torch.is_grad_enabled() and uses_cpu_code(ids):
+            tables = self._frozen()
+            if tables is not None:
+                return activate(tables.maxima(ids), self.activation)
+        table = self._vectors()
         if uses_cpu_code(ids):
             maxima = self._maxima_by_length(ids, table)
         else:  # Reading the lengths would synchronize with the device.

@@ -234,13 +234,14 @@ def best_sequences(
     """
     stay = torch.arange(len(transitions), device=mask.device).expand_as(emissions[:, 0])
     best = start + emissions[:, 0]
-    pointers = []
-    for emission, is_word in zip(emissions.unbind(1)[1:], mask.unbind(1)[1:], strict=True):
+    pointers, are_words = [stay], mask[:, :, None]
+    for emission, is_word in zip(emissions.unbind(1)[1:], are_words.unbind(1)[1:], strict=True):
         scores, previous = (best[:, :, None] + transitions).max(dim=1)
-        best = torch.where(is_word[:, None], scores + emission, best)
-        pointers.append(torch.where(is_word[:, None], previous, stay))
+        best = torch.where(is_word, scores + emission, best)
+        pointers.append(previous)
+    steps = torch.where(are_words, torch.stack(pointers, dim=1), stay[:, None]).unbind(1)[1:]
     tags = [(best + end).argmax(dim=1, keepdim=True)]
-    for previous in reversed(pointers):
+    for previous in reversed(steps):
         tags.append(previous.gather(1, tags[-1]))
     return torch.cat(tags[::-1], dim=1).masked_fill(~mask, 0)
 

@@ -12,12 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from elmo_framework.kernels.backend import autocast_dtype, no_autocast, uses_cpu_code
-from elmo_framework.kernels.lstm_stack import PackedLayer, PackedStack
+from elmo_framework.kernels.lstm_stack import LARGEST_WEIGHT, PackedLayer, PackedStack
 from elmo_framework.kernels.packed_product import pack
 from elmo_framework.kernels.product import (
     Precision,
     TrainingPrecision,
-    chunk_of_sums,
     linear,
     prepared,
     require_support,
@@ -25,10 +24,6 @@ from elmo_framework.kernels.product import (
 from elmo_framework.nn.lstm_layer import LstmState, read_layer, train_layer
 from elmo_framework.nn.packing import Packing
 from elmo_framework.nn.part import Gates, TensorPart
-
-_LARGEST_WEIGHT = 1 << 21
-"""Of a packed weight, in numbers: 8 MB in float32. Threads read a weight for their own rows, and
-larger ones are limited by memory."""
 
 _Reader: TypeAlias = Callable[[Tensor, Sequence[int], LstmState], tuple[Tensor, LstmState]]
 """`read_layer` with the products and limits of a layer."""
@@ -106,12 +101,12 @@ class ProjectedLstm(TensorPart):
 
     def _pack(self, precision: Precision) -> PackedLayer | None:
         weights = self.input_weight, self.recurrent_weight, self.projection_weight
-        if max(w.numel() for w in weights if w is not None) > _LARGEST_WEIGHT:
+        if max(w.numel() for w in weights if w is not None) > LARGEST_WEIGHT:
             return None
         biases = self.bias_of_gates(), None, None
         precisions = precision, precision, _of_projection(precision)
         packed = [
-            None if weight is None else pack(weight, bias, each, chunk=_chunk(weight, each))
+            None if weight is None else pack(weight, bias, each)
             for weight, bias, each in zip(weights, biases, precisions, strict=True)
         ]
         inputs, recurrent, projection = packed
@@ -184,18 +179,6 @@ def _no_layer() -> None:
 def _of_projection(precision: Precision) -> Precision:
     """Return the precision of the projection: its errors are those of h, and it is small."""
     return "bfloat16" if precision == "int8" else precision
-
-
-def _chunk(weight: Tensor, precision: Precision) -> int | None:
-    """Return the length of oneDNN's partial sums, so that float32 has the bits of its products."""
-    if precision != "float32" or (whole := pack(weight, None, precision)) is None:
-        return None
-    product = prepared(weight)
-    return chunk_of_sums(
-        lambda row, chunk: whole._replace(chunk=chunk).product(row),
-        lambda row: product(row.expand(2, -1))[:1],
-        weight.shape[1],
-    )
 
 
 class ElmoLstm(nn.Module):

@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from elmo_framework.kernels.product import linear
+
 Activation: TypeAlias = Literal["relu", "tanh", "sigmoid", "linear"]
 
 _FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
@@ -57,7 +59,9 @@ class FeedForward(nn.Module):
         )
 
     def forward(self, inputs: Float[Tensor, "... input_dim"]) -> Float[Tensor, "... output_dim"]:
-        return self.after_product(self.linear_layers[0](inputs)) if self.layers else inputs
+        if not self.layers:
+            return inputs
+        return self.after_product(_product(inputs, self._first))
 
     def first_weights(self, dims: Sequence[int]) -> list[Tensor]:
         """Split the weight of the first layer by parts of its input, which have sizes `dims`."""
@@ -74,8 +78,8 @@ class FeedForward(nn.Module):
     ) -> Float[Tensor, "... output_dim"]:
         """Continue from `W x + b` of the first layer, for callers with a faster way to it."""
         outputs = self._activated(product, self.layers[0])
-        for linear, layer in zip(self.linear_layers[1:], self.layers[1:], strict=True):
-            outputs = self._activated(linear(outputs), layer)
+        for later, layer in zip(self.linear_layers[1:], self.layers[1:], strict=True):
+            outputs = self._activated(_product(outputs, later), layer)
         return outputs
 
     @property
@@ -88,3 +92,8 @@ class FeedForward(nn.Module):
             product = pools.amax(dim=-1)
         activated = activate(product, layer.activation)
         return F.dropout(activated, layer.dropout, training=self.training)
+
+
+def _product(inputs: Tensor, layer: nn.Module) -> Tensor:
+    assert isinstance(layer, nn.Linear)
+    return linear(inputs, layer.weight, layer.bias)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from elmo_framework.kernels.product import Precision, Product, linear, prepared
 from elmo_framework.nn.part import TensorPart
+from elmo_framework.nn.row_wise import row_wise_sigmoid
 
 # The gate is nearly closed at first, so that a new layer copies its input (bilm-tf, training.py).
 _CARRY_BIAS = -2.0
@@ -66,4 +67,5 @@ class HighwayLayer(nn.Module):
     def forward(self, inputs: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
         # In mixed precision the products are bfloat16, but the carried values stay float32.
         transformed = torch.relu(self.transform(inputs)).to(inputs.dtype)
-        return torch.lerp(inputs, transformed, torch.sigmoid(self.carry(inputs)).to(inputs.dtype))
+        gate = row_wise_sigmoid(self.carry(inputs)).to(inputs.dtype)
+        return torch.lerp(inputs, transformed, gate)

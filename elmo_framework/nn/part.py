@@ -49,6 +49,17 @@ class TensorPart(nn.Module):
         """
 
 
+def freeze_parts(module: nn.Module, precision: Precision) -> None:
+    """Prepare a module and all modules in it for inference: their weights must not change later.
+
+    Raises:
+        ValueError: the device has no products in this precision.
+    """
+    for part in module.modules():
+        if isinstance(part, TensorPart):
+            part.freeze(precision)
+
+
 _LSTM, _GRU = Gates(4, forget=1), Gates(3, forget=None)
 """PyTorch's order of gates: i, f, g, o and r, z, n."""
 

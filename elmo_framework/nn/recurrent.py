@@ -1,8 +1,9 @@
 """PyTorch's recurrent networks on padded rows.
 
-On the CPU the rows stay padded: PyTorch's backward pass for packed rows fills a matrix of the
-size of the whole batch at each step, which takes time quadratic in their length. A batch with
-much padding is split into groups of rows of similar length instead.
+An LSTM whose products `highway_layer.py` computes reads packed rows. Otherwise the rows stay
+padded on the CPU: PyTorch's backward pass for packed rows fills a matrix of the size of the whole
+batch at each step, which takes time quadratic in their length. A batch with much padding is split
+into groups of rows of similar length instead.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.kernels.backend import uses_cpu_code
-from elmo_framework.nn.packing import reversed_rows
+from elmo_framework.kernels.backend import autocast_dtype, is_traced, uses_cpu_code
+from elmo_framework.nn.highway_layer import HighwayWeights, is_compiled, read_highway
+from elmo_framework.nn.packing import Packing, reversed_rows
+
+_FORGET_GATE = 1
+"""Index of f in PyTorch's order of the gates of an LSTM, which is i, f, j, o."""
 
 _MOST_GROUPS = 4
 _STEP = 8
@@ -34,11 +39,60 @@ def read_rows(
         The outputs of the top layer at each word, zero at padding, and its final state in each
         direction, zero for a row without words.
     """
+    if _is_compiled(network, inputs) and mask.any():
+        return _read_packed(network, inputs, mask)
     # An accelerator would wait for the lengths, and the steps of short rows cost it no time.
     groups = _groups(mask) if uses_cpu_code(inputs) else [mask]
     if len(groups) == 1:
         return _read_layers(network, inputs, mask)
     return _read_groups(network, inputs, mask, groups)
+
+
+def _is_compiled(network: nn.LSTM | nn.GRU, inputs: Tensor) -> bool:
+    return (
+        isinstance(network, nn.LSTM)
+        and network.bias
+        and not network.proj_size
+        and autocast_dtype(inputs) is None
+        and not is_traced()
+        and is_compiled(network.all_weights[0][1], inputs)
+    )
+
+
+def _read_packed(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    packing = Packing.of(mask)
+    words, directions = packing.pack(inputs), (False, True)[: 1 + network.bidirectional]
+    for layer in range(network.num_layers):
+        if layer and network.training:
+            words = functional.dropout(words, network.dropout)
+        outputs = [
+            read_highway(
+                words,
+                _weights(network.all_weights[layer * len(directions) + is_backward]),
+                None,
+                packing.sizes,
+                is_backward=is_backward,
+                forget_gate=_FORGET_GATE,
+            )
+            for is_backward in directions
+        ]
+        words = torch.cat(outputs, dim=1)
+    rows = packing.unpack(words)
+    return rows, _last_states(rows, mask, network.hidden_size)
+
+
+def _weights(weights: Sequence[Tensor]) -> HighwayWeights:
+    """Return the weights of one direction of a layer, with gates in PyTorch's order."""
+    of_words, of_hidden, *biases = weights
+    return HighwayWeights(of_words, of_hidden, biases[0] + biases[1])
+
+
+def _last_states(rows: Tensor, mask: Tensor, hidden_dim: int) -> Tensor:
+    """Return the final state of both directions, zero for a row without words."""
+    starts = torch.arange(len(mask)) * mask.shape[1]
+    ends = starts + (mask.sum(dim=1) - 1).clamp(min=0)
+    forward, backward = rows[:, :, :hidden_dim], rows[:, 0, hidden_dim:]
+    return torch.cat([forward.flatten(0, 1).index_select(0, ends), backward], dim=1)
 
 
 def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]]:

@@ -234,10 +234,10 @@ class Columns:
 
     def texts(self) -> list[Column]:
         """Return the columns that look like texts, the best choice first."""
-        found = [column for column in self.by_name.values() if column.is_text]
+        columns = [column for column in self.by_name.values() if column.is_text]
         by_name = {name.casefold(): column for name, column in self.by_name.items()}
         named = [by_name[name] for name in _TEXTS if name in by_name and by_name[name].is_plain]
-        candidates = found or named[:1]
+        candidates = columns or named[:1]
         return sorted(candidates, key=lambda column: (column not in named, -column.num_letters))
 
     def targets(self, others: Sequence[str], task: str | None) -> list[Column]:

@@ -22,12 +22,12 @@ from elmo_framework.io.files import cache_root
 from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.model.head import Head
 from elmo_framework.model.task import HeadTask
+from elmo_framework.scaffold.data_statistics import DataStatistics
 from elmo_framework.scaffold.language import tokenizer_of
-from elmo_framework.scaffold.recognize import Recognized, Task
+from elmo_framework.scaffold.recognize import RecognizedData, TaskName
 from elmo_framework.scaffold.rendering import as_jsonnet, template
-from elmo_framework.scaffold.survey import Survey
 
-HEADS: Mapping[Task, str] = {
+HEADS: Mapping[TaskName, str] = {
     "classification": "basic_classifier",
     "multi_label": "multi_label_classifier",
     "regression": "text_regression",
@@ -44,7 +44,7 @@ _TEMPLATES: Mapping[str, str] = {
 }
 """Heads with the network of another task, and so with its template."""
 
-_METRICS: Mapping[Task, str] = {"multi_label": "+f1-measure-micro", "regression": "+pearson"}
+_METRICS: Mapping[TaskName, str] = {"multi_label": "+f1-measure-micro", "regression": "+pearson"}
 """The metric that selects the best epoch, where it is not the accuracy."""
 
 _RARE = 15
@@ -105,25 +105,31 @@ def _sibling(path: Path, names: Sequence[str]) -> Path | None:
     )
 
 
-def head_task(found: Recognized) -> HeadTask[Any, Any]:
+def head_task(data: RecognizedData) -> HeadTask[Any, Any]:
     """Return the task of the head that a config is written with."""
-    return member_classes(Head)[_head(found)].task
+    return member_classes(Head)[_head(data)].task
 
 
-def _head(found: Recognized) -> str:
-    is_pair = found.reader["type"] == "pair_regression_json"
-    return "esim_regression" if is_pair else HEADS[found.task]
+def _head(data: RecognizedData) -> str:
+    is_pair = data.reader["type"] == "pair_regression_json"
+    return "esim_regression" if is_pair else HEADS[data.task]
 
 
 def render_config(
-    paths: DataPaths, found: Recognized, survey: Survey, *, bilm: str, language: str, command: str
+    paths: DataPaths,
+    data: RecognizedData,
+    statistics: DataStatistics,
+    *,
+    bilm: str,
+    language: str,
+    command: str,
 ) -> str:
     """Return the text of a config that passes `elmo check`.
 
     Args:
         paths: of the data.
-        found: what the data was taken for.
-        survey: of the training data.
+        data: what the data was taken for.
+        statistics: of the training data.
         bilm: the folder or the name of a biLM.
         language: a code of spaCy, or `characters`.
         command: the line that wrote the config, for its comment.
@@ -132,14 +138,17 @@ def render_config(
         ConfigError: the config has problems.
         RunError: the data is so small or so uniform that nothing is left to hold out.
     """
-    values = _values(paths, found, survey, bilm=bilm, language=language)
-    start = 0 if survey.num_examples >= _FEW else 1
+    values = _values(paths, data, statistics, bilm=bilm, language=language)
+    start = 0 if statistics.num_examples >= _FEW else 1
     for fraction in _FRACTIONS[start:]:
         text = _rendered(
-            _TEMPLATES.get(_head(found), found.task), **values, command=command, fraction=fraction
+            _TEMPLATES.get(_head(data), data.task),
+            **values,
+            command=command,
+            fraction=fraction,
         )
         experiment = _checked(text)
-        if survey.num_examples > _CHECKED_SPLITS or _has_all_parts(experiment):
+        if statistics.num_examples > _CHECKED_SPLITS or _has_all_parts(experiment):
             return text
     raise RunError(
         f"{paths.training}: no examples can be held out, since too many of them have the same text"
@@ -147,7 +156,7 @@ def render_config(
 
 
 def render_pretraining(
-    found: Recognized,
+    data: RecognizedData,
     *,
     corpus: Path,
     num_words: int,
@@ -158,7 +167,7 @@ def render_pretraining(
     """Return the text of a config that pretrains on the output of `elmo prepare`.
 
     Args:
-        found: what the text was taken for.
+        data: what the text was taken for.
         corpus: the output folder of `elmo prepare`.
         num_words: of the text.
         is_english: whether `mini` can be trained further.
@@ -168,7 +177,7 @@ def render_pretraining(
     num_epochs = max(1, min(_MAX_EPOCHS, _WORDS_TO_READ // num_words))
     return _rendered(
         "language_modeling",
-        found=found,
+        recognized=data,
         corpus=corpus,
         num_words=num_words,
         num_epochs=1 if is_english else num_epochs,
@@ -206,24 +215,29 @@ def _has_all_parts(experiment: Experiment) -> bool:
 
 
 def _values(
-    paths: DataPaths, found: Recognized, survey: Survey, *, bilm: str, language: str
+    paths: DataPaths,
+    data: RecognizedData,
+    statistics: DataStatistics,
+    *,
+    bilm: str,
+    language: str,
 ) -> dict[str, Any]:
-    num_words = sum(survey.lengths)
-    num_examples = survey.num_examples
+    num_words = sum(statistics.lengths)
+    num_examples = statistics.num_examples
     is_small, is_large = num_examples < _SMALL, num_examples >= _LARGE
     batch_size = next(size for limit, size in _BATCH_SIZES.items() if num_examples < limit)
     return {
         "paths": paths,
-        "found": found,
-        "head": _head(found),
-        "metric": _METRICS.get(found.task, "+accuracy"),
-        "survey": survey,
+        "recognized": data,
+        "head": _head(data),
+        "metric": _METRICS.get(data.task, "+accuracy"),
+        "statistics": statistics,
         "bilm": bilm,
         "language": language,
         "is_english": language == "en",
         "tokenizer": tokenizer_of(language),
-        "reader": _reader(found, survey, language),
-        "counts_labels": survey.rarest is not None and survey.rarest < _RARE,
+        "reader": _reader(data, statistics, language),
+        "counts_labels": statistics.rarest is not None and statistics.rarest < _RARE,
         "batch_size": batch_size,
         "hidden_size": 200 if is_large and torch.cuda.is_available() else 100,
         "is_small": is_small,
@@ -235,15 +249,15 @@ def _values(
     }
 
 
-def _reader(found: Recognized, survey: Survey, language: str) -> str:
+def _reader(data: RecognizedData, statistics: DataStatistics, language: str) -> str:
     """Return the dataset reader as jsonnet."""
-    reader = dict(found.reader)
-    if found.task != "tagging":
+    reader = dict(data.reader)
+    if data.task != "tagging":
         if reader["type"] != "sst_tokens":
             reader["tokenizer"] = tokenizer_of(language)
-        if reader["type"].startswith(("text_", "multi_label")) and survey.longest > _MAX_WORDS:
+        if reader["type"].startswith(("text_", "multi_label")) and statistics.longest > _MAX_WORDS:
             reader["max_sequence_length"] = _MAX_WORDS
-    if survey.has_spans:
+    if statistics.has_spans:
         reader["coding_scheme"] = "BIOUL"
     return as_jsonnet(reader, indent=2, first=len("dataset_reader: ,"))
 

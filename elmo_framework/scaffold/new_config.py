@@ -19,11 +19,11 @@ from elmo_framework.scaffold.data_config import (
     render_config,
     render_pretraining,
 )
+from elmo_framework.scaffold.data_statistics import DataStatistics, data_statistics
 from elmo_framework.scaffold.encoding import require_encoding, require_utf8, write_utf8_copy
 from elmo_framework.scaffold.language import guess_language, tokenizer_of
-from elmo_framework.scaffold.recognize import Recognized, Task, Wishes, recognize
+from elmo_framework.scaffold.recognize import RecognizedData, TaskName, UserChoices, recognize
 from elmo_framework.scaffold.shipped import FOLDERS
-from elmo_framework.scaffold.survey import Survey, survey
 
 
 @dataclass(frozen=True)
@@ -72,29 +72,29 @@ def new_config(request: ConfigRequest, output: Path) -> WrittenConfig:
     """
     if not request.data.exists():
         raise DataError("not found", path=request.data)
-    wishes = Wishes(_task(request.task), request.texts, request.label)
+    choices = UserChoices(_task(request.task), request.texts, request.label)
     paths, encoding = _readable(request)
-    found = recognize(paths.training, wishes)
-    if encoding is not None and found.task == "classification":
-        found = replace(found, reader={**found.reader, "encoding": encoding})
-    if found.task == "language_modeling":
-        return _pretraining(request, found, output)
-    surveyed = survey(paths.training, found.reader, head_task(found))
-    language = request.language or surveyed.language
+    data = recognize(paths.training, choices)
+    if encoding is not None and data.task == "classification":
+        data = replace(data, reader={**data.reader, "encoding": encoding})
+    if data.task == "language_modeling":
+        return _pretraining(request, data, output)
+    statistics = data_statistics(paths.training, data.reader, head_task(data))
+    language = request.language or statistics.language
     text = render_config(
-        paths, found, surveyed, bilm=request.bilm, language=language, command=request.command
+        paths, data, statistics, bilm=request.bilm, language=language, command=request.command
     )
     with writing(output) as file:
         file.write(text)
-    lines = _lines(paths, found, surveyed, language)
-    return WrittenConfig(_with_hints(lines, found, output), _commands(paths.training, output))
+    lines = _lines(paths, data, statistics, language)
+    return WrittenConfig(_with_hints(lines, data, output), _commands(paths.training, output))
 
 
-def _task(name: str | None) -> Task | None:
+def _task(name: str | None) -> TaskName | None:
     """Return a task by its name, or that of its folder of shipped configs."""
     if name is None:
         return None
-    tasks = get_args(Task)
+    tasks = get_args(TaskName)
     by_folder = {folder: task for task, folder in FOLDERS.items()}
     task = by_folder.get(name, name)
     if task in FOLDERS and task not in tasks:
@@ -104,7 +104,7 @@ def _task(name: str | None) -> Task | None:
         )
     if task not in tasks:
         raise RunError(f"--task: unknown task {name!r}; {allowed(name, tasks)}")
-    return cast(Task, task)
+    return cast(TaskName, task)
 
 
 def _readable(request: ConfigRequest) -> tuple[DataPaths, str | None]:
@@ -119,15 +119,19 @@ def _readable(request: ConfigRequest) -> tuple[DataPaths, str | None]:
     return DataPaths(write_utf8_copy(path, encoding, force=request.force)), None
 
 
-def _lines(paths: DataPaths, found: Recognized, surveyed: Survey, language: str) -> list[str]:
-    lines = [f"{paths.training}: {found.description}, for the task {found.task}"]
-    lines += [f"  {reason}" for reason in found.reasons]
-    lines.append(f"  {surveyed.num_examples:,} examples, the longest of {surveyed.longest:,} words")
+def _lines(
+    paths: DataPaths, data: RecognizedData, statistics: DataStatistics, language: str
+) -> list[str]:
+    lines = [f"{paths.training}: {data.description}, for the task {data.task}"]
+    lines += [f"  {reason}" for reason in data.reasons]
+    lines.append(
+        f"  {statistics.num_examples:,} examples, the longest of {statistics.longest:,} words"
+    )
     for name, path in (("validation", paths.validation), ("test", paths.test)):
         if path is not None:
             lines.append(f"  {path} is next to it, and taken for {name} data")
-    if surveyed.rarest is not None and surveyed.rarest < 5:
-        rare = [label for label, number in surveyed.labels.items() if number < 5]
+    if statistics.rarest is not None and statistics.rarest < 5:
+        rare = [label for label, number in statistics.labels.items() if number < 5]
         listed = ", ".join(map(repr, rare[:6])) + (", ..." if len(rare) > 6 else "")
         lines.append(f"  {len(rare):,} of the labels have fewer than 5 examples: {listed}")
     if language == "characters":
@@ -143,9 +147,9 @@ def _lines(paths: DataPaths, found: Recognized, surveyed: Survey, language: str)
     return lines
 
 
-def _with_hints(lines: Sequence[str], found: Recognized, output: Path) -> list[str]:
-    hints = ["if that is not what you want:", *(f"  {hint}" for hint in found.hints)]
-    return [*lines, *(hints if found.hints else []), f"wrote {output}"]
+def _with_hints(lines: Sequence[str], data: RecognizedData, output: Path) -> list[str]:
+    hints = ["if that is not what you want:", *(f"  {hint}" for hint in data.hints)]
+    return [*lines, *(hints if data.hints else []), f"wrote {output}"]
 
 
 def _commands(data: Path, output: Path) -> list[str]:
@@ -158,23 +162,23 @@ def _commands(data: Path, output: Path) -> list[str]:
     ]
 
 
-def _pretraining(request: ConfigRequest, found: Recognized, output: Path) -> WrittenConfig:
+def _pretraining(request: ConfigRequest, data: RecognizedData, output: Path) -> WrittenConfig:
     """Write a config that pretrains a biLM on plain text, which is tokenized first."""
     if request.encoding is not None:
         raise RunError("--encoding is for texts with labels; convert plain text to UTF-8 first")
-    data = request.data
-    words = [line.split() for file in data_files(data) for _, line in read_lines(file)]
+    path = request.data
+    words = [line.split() for file in data_files(path) for _, line in read_lines(file)]
     num_words = sum(map(len, words))
     if not num_words:
-        raise DataError("there are no words", path=data)
+        raise DataError("there are no words", path=path)
     language = request.language or guess_language(words)
     tokenizer = tokenizer_of(language)
     name = tokenizer if isinstance(tokenizer, str) else json.dumps(tokenizer)
     corpus = Path(f"{output.with_suffix('')}-corpus")
     options = ["--tokenizer", name, "--output-dir", str(corpus), "--held-out", "0.05"]
-    prepare = shlex.join(["elmo", "prepare", str(data), *options])
+    prepare = shlex.join(["elmo", "prepare", str(path), *options])
     text = render_pretraining(
-        found,
+        data,
         corpus=corpus,
         num_words=num_words,
         is_english=language == "en",
@@ -183,8 +187,8 @@ def _pretraining(request: ConfigRequest, found: Recognized, output: Path) -> Wri
     )
     with writing(output) as file:
         file.write(text)
-    lines = [f"{data}: {found.description}, {num_words:,} words, to pretrain a biLM"]
-    lines += [f"  {reason}" for reason in found.reasons]
+    lines = [f"{path}: {data.description}, {num_words:,} words, to pretrain a biLM"]
+    lines += [f"  {reason}" for reason in data.reasons]
     run = Path("runs", output.name.removesuffix(".jsonnet"))
     commands = [
         prepare,
@@ -192,4 +196,4 @@ def _pretraining(request: ConfigRequest, found: Recognized, output: Path) -> Wri
         shlex.join(["elmo", "evaluate", str(run), str(corpus / "held_out")]),
         shlex.join(["elmo", "embed", str(run), "FILE", "--output-file", "vectors.hdf5"]),
     ]
-    return WrittenConfig(_with_hints(lines, found, output), commands)
+    return WrittenConfig(_with_hints(lines, data, output), commands)

@@ -17,7 +17,7 @@ from elmo_framework.errors import DataError, RunError, shown
 from elmo_framework.scaffold.records import recognize_records
 from elmo_framework.tasks.classification.reader import has_label_folders
 
-Task: TypeAlias = Literal[
+TaskName: TypeAlias = Literal[
     "classification",
     "multi_label",
     "regression",
@@ -30,7 +30,7 @@ Task: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Wishes:
+class UserChoices:
     """What the user decides by flags.
 
     Attributes:
@@ -39,13 +39,13 @@ class Wishes:
         label: the column of the labels or tags.
     """
 
-    task: Task | None = None
+    task: TaskName | None = None
     texts: Sequence[str] = ()
     label: str | None = None
 
 
 @dataclass(frozen=True)
-class Recognized:
+class RecognizedData:
     """What a file or a folder is taken for.
 
     Attributes:
@@ -56,7 +56,7 @@ class Recognized:
         hints: what else it may be, and how to decide.
     """
 
-    task: Task
+    task: TaskName
     reader: Mapping[str, Any]
     description: str
     reasons: Sequence[str] = ()
@@ -76,29 +76,29 @@ _MAX_COLUMNS = 4
 _NUM_SENTENCES = 100
 
 
-def recognize(path: Path, wishes: Wishes) -> Recognized:
+def recognize(path: Path, choices: UserChoices) -> RecognizedData:
     """Recognize the data of a file or a folder.
 
     Raises:
         DataError: it cannot be read.
-        RunError: it is not data to train on, or it contradicts the wishes; the message says what
+        RunError: it is not data to train on, or it contradicts the choices; the message says what
             to do.
     """
-    found = _of_folder(path) if path.is_dir() else _of_file(FileSample.of(path), wishes)
-    if wishes.task not in (None, found.task):
+    data = _of_folder(path) if path.is_dir() else _of_file(FileSample.of(path), choices)
+    if choices.task not in (None, data.task):
         raise RunError(
-            f"{path}: this is {found.description}, which is data for the task {found.task!r}, not "
-            f"{wishes.task!r}"
+            f"{path}: this is {data.description}, which is data for the task {data.task!r}, not "
+            f"{choices.task!r}"
         )
-    if found.task in ("tagging", "question_answering", "language_modeling") and wishes.texts:
-        raise RunError(f"--text is for tables and JSON lines of texts; {path} is {found.task} data")
-    return found
+    if data.task in ("tagging", "question_answering", "language_modeling") and choices.texts:
+        raise RunError(f"--text is for tables and JSON lines of texts; {path} is {data.task} data")
+    return data
 
 
-def _of_folder(path: Path) -> Recognized:
+def _of_folder(path: Path) -> RecognizedData:
     if has_label_folders(path):
         labels = sorted(entry.name for entry in path.iterdir() if is_visible(entry))
-        return Recognized(
+        return RecognizedData(
             "classification",
             {"type": "text_classification_folder"},
             f"a folder with one folder of texts for each of {plural(len(labels), 'label')}",
@@ -125,9 +125,9 @@ def _training_files(files: Sequence[Path]) -> list[Path]:
     return [file for file in files if "train" in file.name.casefold()]
 
 
-def _plain_text(description: str, *, is_folder: bool) -> Recognized:
+def _plain_text(description: str, *, is_folder: bool) -> RecognizedData:
     labels = "a folder for each label, or " if is_folder else ""
-    return Recognized(
+    return RecognizedData(
         "language_modeling",
         {},
         description,
@@ -139,26 +139,26 @@ def _plain_text(description: str, *, is_folder: bool) -> Recognized:
     )
 
 
-def _of_file(sample: FileSample, wishes: Wishes) -> Recognized:
+def _of_file(sample: FileSample, choices: UserChoices) -> RecognizedData:
     if not sample.filled_lines:
         raise DataError("this file is empty", path=sample.path)
-    if wishes.task != "language_modeling":
+    if choices.task != "language_modeling":
         for recognizer in (_of_word_lines, _of_document, _of_records):
-            found = recognizer(sample, wishes)
-            if found is not None:
-                return found
+            data = recognizer(sample, choices)
+            if data is not None:
+                return data
     return _plain_text("plain text", is_folder=False)
 
 
-def _of_word_lines(sample: FileSample, wishes: Wishes) -> Recognized | None:
+def _of_word_lines(sample: FileSample, choices: UserChoices) -> RecognizedData | None:
     """Recognize formats with one word per line, and trees."""
     formats = sample.formats()
     if FileFormat.COLUMNS in formats and data_suffix(sample.path) not in (".csv", ".tsv"):
-        return _of_columns(sample.path, wishes)
+        return _of_columns(sample.path, choices)
     if FileFormat.CONLLU in formats:
-        return _of_conllu(wishes)
+        return _of_conllu(choices)
     if FileFormat.TREES in formats:
-        return Recognized(
+        return RecognizedData(
             "classification",
             {"type": "sst_tokens"},
             "bracketed trees with classes from 0 to 4",
@@ -168,11 +168,11 @@ def _of_word_lines(sample: FileSample, wishes: Wishes) -> Recognized | None:
     return None
 
 
-def _of_document(sample: FileSample, wishes: Wishes) -> Recognized | None:
+def _of_document(sample: FileSample, choices: UserChoices) -> RecognizedData | None:
     """Recognize SQuAD's JSON; refuse formats that configs are not written for."""
     path, formats = sample.path, sample.formats()
     if FileFormat.JSON in formats and _is_squad(sample):
-        return Recognized(
+        return RecognizedData(
             "question_answering",
             {"type": "squad"},
             "questions with passages in the JSON of SQuAD",
@@ -189,12 +189,12 @@ def _of_document(sample: FileSample, wishes: Wishes) -> Recognized | None:
     return None
 
 
-def _of_records(sample: FileSample, wishes: Wishes) -> Recognized | None:
+def _of_records(sample: FileSample, choices: UserChoices) -> RecognizedData | None:
     """Recognize the columns of tables and the keys of JSON lines."""
     if not sample.formats() & {FileFormat.TABLE, FileFormat.JSON_LINES}:
         return None
-    found = recognize_records(sample, task=wishes.task, texts=wishes.texts, label=wishes.label)
-    return Recognized(*found)
+    data = recognize_records(sample, task=choices.task, texts=choices.texts, label=choices.label)
+    return RecognizedData(*data)
 
 
 def _is_squad(sample: FileSample) -> bool:
@@ -205,12 +205,12 @@ def _is_squad(sample: FileSample) -> bool:
     return ("data" in first) if first is not None else has_key
 
 
-def _of_conllu(wishes: Wishes) -> Recognized:
+def _of_conllu(choices: UserChoices) -> RecognizedData:
     columns = {"upos": {}, "xpos": {"use_language_specific_pos": True}}
-    label = wishes.label or "upos"
+    label = choices.label or "upos"
     if label not in columns:
         raise RunError(f"--label {label}: of CoNLL-U, the tags of upos and xpos are read")
-    return Recognized(
+    return RecognizedData(
         "tagging",
         {"type": "universal_dependencies_pos", **columns[label]},
         "CoNLL-U",
@@ -219,7 +219,7 @@ def _of_conllu(wishes: Wishes) -> Recognized:
     )
 
 
-def _of_columns(path: Path, wishes: Wishes) -> Recognized:
+def _of_columns(path: Path, choices: UserChoices) -> RecognizedData:
     rows = [row for sentence in islice(read_sentences(path), _NUM_SENTENCES) for row in sentence]
     first, width = rows[0], len(rows[0].columns)
     if width > _MAX_COLUMNS:
@@ -228,13 +228,15 @@ def _of_columns(path: Path, wishes: Wishes) -> Recognized:
             "read; keep the columns of the words and of their tags"
         )
     names = ["pos", "chunk", "ner"][: width - 1]
-    if wishes.label not in (None, "ner", *names):
-        raise RunError(f"--label {wishes.label}: choose from {', '.join(names)}, or ner (the last)")
-    label = wishes.label or "ner"
+    if choices.label not in (None, "ner", *names):
+        raise RunError(
+            f"--label {choices.label}: choose from {', '.join(names)}, or ner (the last)"
+        )
+    label = choices.label or "ner"
     columns = columns_of(rows, ["words", *names])
     others = [name for name in names[:-1] if name != label and len(set(columns[name])) > 1]
     place = "last column" if label == "ner" else f"column {names.index(label) + 2}"
-    return Recognized(
+    return RecognizedData(
         "tagging",
         {"type": "conll2003", **({"tag_label": label} if label != "ner" else {})},
         f"one word per line in {plural(width, 'column')}, with blank lines between sentences",

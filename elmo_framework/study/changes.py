@@ -1,4 +1,4 @@
-"""Whether a record is of the config that a study has now."""
+"""Whether a record is of the config and of the test data that a study has now."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.experiment.metadata import Change, changes, shown_change
+from elmo_framework.experiment.config_changes import Change, changes, shown_change
+from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.io.files import digest
 
 _IGNORED = "plugins"
@@ -37,6 +38,15 @@ def changed_keys(
         for change in changes(before, now, given=given)
         if change[0].split(".")[0].split("[")[0] != _IGNORED and not _is_moved(change, digests)
     ]
+
+
+def digest_of_test_data(experiment: Experiment, path: Path) -> str:
+    """Return the SHA-256 of the test data of a run, which its experiment does not name.
+
+    Raises:
+        DataError: they are not there.
+    """
+    return digest(experiment.reader("test").files(path))
 
 
 def _is_moved(change: Change, digests: Collection[str]) -> bool:

@@ -140,7 +140,7 @@ def require_distinct(name: str, values: Sequence[Any]) -> None:
     """Raise ValueError if there are no values, or if one occurs twice."""
     if not values:
         raise ValueError(f"{name} is empty")
-    written = [json.dumps(value, sort_keys=True) for value in values]
-    twice = next((value for value in written if written.count(value) > 1), None)
+    texts = [json.dumps(value, sort_keys=True) for value in values]
+    twice = next((value for value in texts if texts.count(value) > 1), None)
     if twice is not None:
         raise ValueError(f"{name}: the value {twice} occurs twice")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from filelock import FileLock
 
+from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.study.record import CellKey
-
-Split: TypeAlias = Literal["validation", "test"]
 
 
 class StudyFolder:
@@ -41,7 +39,7 @@ class StudyFolder:
         """Return the files of a record; the one without which there is none is first."""
         return [self.record(name), self.terms(name, "validation"), self.terms(name, "test")]
 
-    def terms(self, name: str, split: Split) -> Path:
+    def terms(self, name: str, split: EvaluationSplit) -> Path:
         return self.results / f"{name}.{split}.npz"
 
     def log(self, name: str) -> Path:

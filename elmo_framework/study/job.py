@@ -22,6 +22,7 @@ from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.train import train_assembly
 from elmo_framework.model.head import Head
+from elmo_framework.study.changes import digest_of_test_data
 from elmo_framework.study.executor import JobEnd, RunJob
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
@@ -97,8 +98,12 @@ def _do(job: RunJob, folder: StudyFolder) -> None:
     record = read_record(path)
     if job.is_final and record.test is None:
         assembly = assembly or _load(job, folder)
-        scores = _score(assembly, job.plan.test_data_path, folder.terms(job.plan.name, "test"))
-        write_record(path, replace(record, test=scores))
+        test = job.plan.test_data_path
+        scores = _score(assembly, test, folder.terms(job.plan.name, "test"))
+        digests = dict(record.digests)
+        if test is not None:
+            digests["test"] = digest_of_test_data(assembly.experiment, Path(test))
+        write_record(path, replace(record, test=scores, digests=digests))
 
 
 def _train(job: RunJob, folder: StudyFolder) -> Assembly | None:
@@ -137,13 +142,7 @@ def _record(
     metadata = run.read(run.metadata)
     digests = metadata["digests"]
     return Record(
-        config=plan.config,
-        variant=plan.variant,
-        seed=plan.seed,
-        fraction=plan.fraction,
-        trial=plan.trial,
-        overrides=plan.overrides,
-        metric=plan.metric,
+        **plan.recorded,
         validation=validation,
         training={key: training[key] for key in _TRAINING if key in training},
         minutes=round(training["training_duration"] / 60, 3),

@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from elmo_framework.config.load import Config, with_merged
+from elmo_framework.config.load import Config
+from elmo_framework.config.overrides import with_merged
 from elmo_framework.config.parse import parse
 from elmo_framework.config.resolve import filled
 from elmo_framework.config.types import Lazy

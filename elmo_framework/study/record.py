@@ -41,9 +41,10 @@ class Record:
         training: steps, the best step, seconds, the reason of the end, numbers of parameters.
         minutes: wall-clock time of the training.
         experiment: the config of the run with all defaults, without its test data.
-        digests: SHA-256 of the data (`data`, by path relative to the working directory) and of
-            the frozen biLMs (`bilm`).
+        digests: SHA-256 of the data (`data`, by path relative to the working directory), of the
+            frozen biLMs (`bilm`), and of test data in files of their own (`test`).
         versions: of the framework and its libraries, machine, commit.
+        origin: the study and the run that it was copied from; None if it was trained here.
     """
 
     config: str
@@ -62,6 +63,7 @@ class Record:
     test: Mapping[str, float] | None = None
     monitored: Mapping[str, float] = field(default_factory=dict)
     is_pruned: bool = False
+    origin: str | None = None
 
     @property
     def cell(self) -> CellKey:
@@ -107,8 +109,8 @@ def recorded_versions(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def write_record(path: Path, record: Record) -> None:
     """Write a record atomically; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    written = {"format": RECORD_FORMAT, **vars(record)}
-    write_text(path, json.dumps(written, indent=2, ensure_ascii=False) + "\n")
+    content = {"format": RECORD_FORMAT, **vars(record)}
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_record(path: Path) -> Record:
@@ -121,8 +123,8 @@ def read_record(path: Path) -> Record:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         check_record(content, path)
-        known = {field.name for field in fields(Record)}
-        return Record(**{key: value for key, value in content.items() if key in known})
+        names = {field.name for field in fields(Record)}
+        return Record(**{key: value for key, value in content.items() if key in names})
     except (ValueError, TypeError, AttributeError) as error:
         raise RunError(f"{path}: this record is damaged ({error}); remove it") from error
 

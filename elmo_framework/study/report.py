@@ -13,7 +13,7 @@ from elmo_framework.analysis.page import render, standalone
 from elmo_framework.analysis.statistics import NUM_RESAMPLES
 from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.io.files import remove_folder, write_text
-from elmo_framework.study.parts import PagePart, page_parts
+from elmo_framework.study.report_parts import ReportPart, report_parts
 from elmo_framework.study.results import Results
 from elmo_framework.study.state import StudyState
 from elmo_framework.study.tables import Table, TableCell
@@ -39,7 +39,7 @@ def write_results(state: StudyState, *, num_resamples: int = NUM_RESAMPLES) -> l
     """
     folder = state.folder.path
     title = folder.resolve().name
-    parts = list(page_parts(Results.of(state, num_resamples=num_resamples)))
+    parts = list(report_parts(Results.of(state, num_resamples=num_resamples)))
     table, page, pictures = folder / "table.md", folder / "report.html", folder / "pictures"
     with FileLock(folder / ".report.lock"):  # several processes may work on a study
         write_text(table, f"# {title}\n" + "\n".join(_markdown(parts)) + "\n")
@@ -73,7 +73,7 @@ class InterimResults:
             self._next = began + max(_INTERIM_SECONDS, _INTERIM_FACTOR * seconds)
 
 
-def _markdown(parts: Sequence[PagePart]) -> Iterator[str]:
+def _markdown(parts: Sequence[ReportPart]) -> Iterator[str]:
     for part in parts:
         if part.heading:
             yield f"\n## {part.heading}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
+from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.analysis.statistics import NUM_RESAMPLES, Estimate, error_reduction, holm
-from elmo_framework.study.folder import Split
 from elmo_framework.study.job import log_tail
 from elmo_framework.study.plan import Cell
 from elmo_framework.study.record import CellKey, Record, read_records
@@ -17,7 +17,7 @@ from elmo_framework.study.uncertainty import RunScore, Uncertainty
 
 
 @dataclass(frozen=True)
-class Row:
+class VariantRow:
     """A variant of a config, trained on a fraction of the data with several seeds.
 
     Attributes:
@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class VariantComparison:
     """A difference that the study asks for.
 
     Attributes:
@@ -55,8 +55,8 @@ class Comparison:
         p_holm: its p, corrected for all comparisons of the study on the same split.
     """
 
-    better: Row
-    worse: Row
+    better: VariantRow
+    worse: VariantRow
     difference: Estimate
     p_holm: float | None
 
@@ -80,11 +80,11 @@ class Section:
     """
 
     config: str
-    split: Split
+    split: EvaluationSplit
     metric: str
     obstacle: str
-    rows: Sequence[Row]
-    comparisons: Sequence[Comparison]
+    rows: Sequence[VariantRow]
+    comparisons: Sequence[VariantComparison]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Results:
         """
         runs = state.runs()
         records = [record for run in runs if (record := state.record(run.plan)) is not None]
-        splits: list[Split] = ["validation"]
+        splits: list[EvaluationSplit] = ["validation"]
         if any(record.test is not None for record in records):
             splits.append("test")
         in_folder = read_records(state.folder.results)
@@ -175,7 +175,7 @@ def _sections(
     state: StudyState,
     runs: Sequence[PlannedRun],
     in_folder: Sequence[Record],
-    split: Split,
+    split: EvaluationSplit,
     num_resamples: int,
 ) -> list[Section]:
     """Return a section for each config with scores; Holm's correction is over all of them."""
@@ -211,7 +211,7 @@ def _sections(
             uncertainty.obstacle,
             rows,
             [
-                Comparison(better, worse, difference, next(corrected))
+                VariantComparison(better, worse, difference, next(corrected))
                 for better, worse, difference in pairs
             ],
         )
@@ -223,14 +223,16 @@ def _is_chosen(run: PlannedRun, cell: Cell) -> bool:
     return run.is_chosen and run.plan.cell == cell.plan.cell
 
 
-def _scores(state: StudyState, runs: Sequence[PlannedRun], split: Split) -> list[RunScore]:
+def _scores(
+    state: StudyState, runs: Sequence[PlannedRun], split: EvaluationSplit
+) -> list[RunScore]:
     """Return the scores of the runs that have one."""
     scores = (_score(state.record(run.plan), run.plan.metric, split) for run in runs)
     return [score for score in scores if score is not None]
 
 
 def _further_scores(
-    state: StudyState, records: Sequence[Record], config: str, metric: str, split: Split
+    state: StudyState, records: Sequence[Record], config: str, metric: str, split: EvaluationSplit
 ) -> list[list[RunScore]]:
     """Return the scores of records that others have added, such as those of simple baselines."""
     scores: dict[CellKey, list[RunScore]] = {}
@@ -241,7 +243,7 @@ def _further_scores(
     return [group for group in scores.values() if group]
 
 
-def _score(record: Record | None, metric: str, split: Split) -> RunScore | None:
+def _score(record: Record | None, metric: str, split: EvaluationSplit) -> RunScore | None:
     if record is None or record.is_pruned:
         return None
     by_name = record.validation if split == "validation" else record.test or {}
@@ -250,9 +252,9 @@ def _score(record: Record | None, metric: str, split: Split) -> RunScore | None:
     return RunScore(record, split, metric, by_name[metric[1:]])
 
 
-def _row(runs: Sequence[RunScore], num_planned: int, uncertainty: Uncertainty) -> Row:
+def _row(runs: Sequence[RunScore], num_planned: int, uncertainty: Uncertainty) -> VariantRow:
     first = runs[0].record
-    return Row(
+    return VariantRow(
         first.variant,
         first.fraction,
         runs,
@@ -263,8 +265,8 @@ def _row(runs: Sequence[RunScore], num_planned: int, uncertainty: Uncertainty) -
 
 
 def _pairs(
-    state: StudyState, rows: Sequence[Row], uncertainty: Uncertainty
-) -> Iterator[tuple[Row, Row, Estimate]]:
+    state: StudyState, rows: Sequence[VariantRow], uncertainty: Uncertainty
+) -> Iterator[tuple[VariantRow, VariantRow, Estimate]]:
     by_name = {(row.fraction, row.variant): row for row in rows}
     for fraction in dict.fromkeys(row.fraction for row in rows):
         for pair in state.study.comparisons:

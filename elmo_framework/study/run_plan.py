@@ -49,6 +49,12 @@ class RunPlan:
     def cell(self) -> CellKey:
         return self.config, self.variant, self.fraction
 
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What the record of the run has of its plan, by the names of `Record`."""
+        names = ("config", "variant", "seed", "fraction", "trial", "overrides", "metric")
+        return {name: getattr(self, name) for name in names}
+
     def experiment_config(self) -> Config:
         """Return the config of the run, for `train`."""
         text = json.dumps(self.raw, indent=2, ensure_ascii=False) + "\n"

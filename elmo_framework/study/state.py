@@ -131,8 +131,8 @@ class StudyState:
         Raises:
             RunError: the record is damaged.
         """
-        known = self._records.get(plan.name)
-        if known is None or (self.is_final and known.test is None):
+        record = self._records.get(plan.name)
+        if record is None or (self.is_final and record.test is None):
             path = self.folder.record(plan.name)
             if not path.is_file():
                 return None
@@ -180,10 +180,10 @@ class StudyState:
 
     def _cells_of_trials(self, cell: Cell) -> list[Cell]:
         assert self.study.search is not None
-        known = [each for (key, _), each in self._trials.items() if key == cell.plan.cell]
+        known_trials = [each for (key, _), each in self._trials.items() if key == cell.plan.cell]
         with self._search_folder(cell) as folder:
-            trials = self._propose(cell, known, folder)
-            if len(trials) > len(known):  # after a restart, earlier trials may have scores
+            trials = self._propose(cell, known_trials, folder)
+            if len(trials) > len(known_trials):  # after a restart, earlier trials may have scores
                 trials = self._propose(cell, trials, folder)
         return trials
 

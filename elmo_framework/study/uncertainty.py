@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.analysis.statistics import (
     LEVEL,
     NUM_RESAMPLES,
@@ -15,7 +16,7 @@ from elmo_framework.analysis.statistics import (
     distributions,
 )
 from elmo_framework.experiment.terms import ExampleTerms, score_function
-from elmo_framework.study.folder import Split, StudyFolder
+from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.record import Record
 
 _TOLERANCE = 1e-4
@@ -34,7 +35,7 @@ class RunScore:
     """
 
     record: Record
-    split: Split
+    split: EvaluationSplit
     metric: str
     score: float
 

@@ -24,7 +24,8 @@ from elmo_framework.training.process_group import ProcessGroup
 from elmo_framework.training.state import TrainingState
 
 _LOG = logging.getLogger(__name__)
-_WEIGHTS, _NUM_PROCESSES = "model.safetensors", "num_processes"
+_WEIGHTS, _AVERAGE, _OPTIMIZER = "model.safetensors", "average.safetensors", "training.pt"
+_NUM_PROCESSES = "num_processes"
 _UNREADABLE = (
     *(OSError, EOFError, DataError, UnpicklingError, RuntimeError),
     *(ValueError, KeyError, TypeError, AttributeError),
@@ -39,7 +40,7 @@ class Snapshot:
         progress: steps, epochs and scores so far.
         weights: the model's parameters and buffers.
         average: their moving average; empty without one.
-        training: the optimizer's state; the same on every process.
+        optimizer: its state; the same on every process.
         local: the state of this rank: random generators, position in the data, carried state. When
             the checkpoint was written by another number of processes, the state of rank 0.
         num_processes: how many processes wrote it.
@@ -48,7 +49,7 @@ class Snapshot:
     progress: TrainingState
     weights: Mapping[str, Tensor]
     average: Mapping[str, Tensor]
-    training: Mapping[str, Any]
+    optimizer: Mapping[str, Any]
     local: Mapping[str, Any]
     num_processes: int
 
@@ -140,7 +141,7 @@ class Checkpointer:
         with _readable(folders[max(folders)]) as last:
             folder = self._best_folder(_read_progress(last)[0])
         with _readable(folder):
-            return _averaged_weights(folder), _load_state(folder / "training.pt")
+            return _averaged_weights(folder), _load_state(folder / _OPTIMIZER)
 
     def _best_folder(self, progress: TrainingState) -> Path:
         folders = self.folders()
@@ -159,8 +160,8 @@ class Checkpointer:
         folder.mkdir()
         save_tensors(snapshot.weights, folder / _WEIGHTS)
         if snapshot.average:
-            save_tensors(snapshot.average, folder / "average.safetensors")
-        _save_state(snapshot.training, folder / "training.pt")
+            save_tensors(snapshot.average, folder / _AVERAGE)
+        _save_state(snapshot.optimizer, folder / _OPTIMIZER)
         for rank, local in enumerate(locals_):
             _save_state(local, folder / f"process-{rank}.pt")
         progress = {**snapshot.progress.to_json(), _NUM_PROCESSES: len(locals_)}
@@ -168,20 +169,22 @@ class Checkpointer:
 
     def _read(self, folder: Path) -> Snapshot:
         progress, num_processes = _read_progress(folder)
-        average, rank = folder / "average.safetensors", self._group.rank
+        average, rank = folder / _AVERAGE, self._group.rank
         is_exact = num_processes == rank.world_size
         if not is_exact and self._group.is_first:
             _LOG.warning(
                 "%s: written by %d processes, but %d are running: training resumes from about "
                 "the same place in the data, not exactly as it would have",
-                *(folder, num_processes, rank.world_size),
+                folder,
+                num_processes,
+                rank.world_size,
             )
         process = rank.index if is_exact else 0
         return Snapshot(
             progress=progress,
             weights=load_tensors(folder / _WEIGHTS),
             average=load_tensors(average) if average.exists() else {},
-            training=_load_state(folder / "training.pt"),
+            optimizer=_load_state(folder / _OPTIMIZER),
             local=_load_state(folder / f"process-{process}.pt"),
             num_processes=num_processes,
         )
@@ -213,7 +216,7 @@ def _read_progress(folder: Path) -> tuple[TrainingState, int]:
 
 
 def _averaged_weights(folder: Path) -> dict[str, Tensor]:
-    average = folder / "average.safetensors"
+    average = folder / _AVERAGE
     weights = load_tensors(folder / _WEIGHTS)
     return {**weights, **load_tensors(average)} if average.exists() else weights
 
@@ -237,7 +240,7 @@ def _copied(snapshot: Snapshot) -> Snapshot:
         snapshot,
         weights=_copy(snapshot.weights),
         average=_copy(snapshot.average),
-        training=_copy(snapshot.training),
+        optimizer=_copy(snapshot.optimizer),
     )
     if any(tensor.is_cuda for tensor in snapshot.weights.values()):
         torch.cuda.synchronize()  # the copies to pinned memory are asynchronous

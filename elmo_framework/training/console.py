@@ -71,7 +71,7 @@ class Console(Callback):
 
 
 @final
-class Estimate(Callback):
+class ResourceEstimate(Callback):
     """Logs the memory and the duration of a training, unless it is too short to be measured.
 
     Args:

@@ -200,12 +200,14 @@ def _has_bfloat16(device: torch.device) -> bool:
 def inference(model: Model[Any]) -> Iterator[None]:
     """Disable dropout and gradients inside the block."""
     was_training = model.training
-    model.eval()
+    if was_training:  # both visit all modules, which takes as long as a small layer
+        model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        if was_training:
+            model.train()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Annotated, Any, TypeAlias, final
 
 import torch
@@ -65,7 +66,7 @@ def adagrad(
         initial_accumulator_value: initial value of `a`; 1.0 is usual in TensorFlow.
     """
     return OptimizerFunction(
-        _row_adagrad,
+        partial(_fused, RowAdagrad),
         lr=lr,
         initial_accumulator_value=initial_accumulator_value,
         eps=eps,
@@ -73,12 +74,14 @@ def adagrad(
     )
 
 
-def _row_adagrad(parameters: Parameters, **hyperparameters: Any) -> RowAdagrad:
-    """Create Adagrad; on the CPU it is PyTorch's fused one, which reads each parameter once."""
+def _fused(
+    kind: Callable[..., torch.optim.Optimizer], parameters: Parameters, **hyperparameters: Any
+) -> torch.optim.Optimizer:
+    """Create an optimizer; on the CPU its fused variant, which reads each parameter once."""
     all_parameters: list[Any] = list(parameters)
     groups = [each["params"] if isinstance(each, dict) else [each] for each in all_parameters]
     is_on_cpu = all(parameter.device.type == "cpu" for group in groups for parameter in group)
-    return RowAdagrad(all_parameters, **hyperparameters, fused=True if is_on_cpu else None)
+    return kind(all_parameters, **hyperparameters, fused=True if is_on_cpu else None)
 
 
 @Optimizer.register("adam")
@@ -87,7 +90,7 @@ def adam(
 ) -> Optimizer:
     """Adam (Kingma and Ba 2015)."""
     return OptimizerFunction(
-        torch.optim.Adam, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
+        partial(_fused, torch.optim.Adam), lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
     )
 
 
@@ -101,7 +104,7 @@ def adamw(
         weight_decay: fraction of each weight subtracted at each update, times the learning rate.
     """
     return OptimizerFunction(
-        torch.optim.AdamW, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
+        partial(_fused, torch.optim.AdamW), lr=lr, betas=betas, eps=eps, weight_decay=weight_decay
     )
 
 

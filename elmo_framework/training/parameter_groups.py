@@ -38,8 +38,8 @@ class ParameterGroup:
     @property
     def settings(self) -> dict[str, float]:
         """What differs from the optimizer."""
-        stated = {"lr": self.lr, "weight_decay": self.weight_decay}
-        return {key: value for key, value in stated.items() if value is not None}
+        settings = {"lr": self.lr, "weight_decay": self.weight_decay}
+        return {key: value for key, value in settings.items() if value is not None}
 
     def matches(self, name: str) -> bool:
         return any(re.search(pattern, name) for pattern in self.parameters)

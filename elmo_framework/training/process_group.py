@@ -54,6 +54,8 @@ _JOIN_TIMEOUT_OF_TORCHRUN = timedelta(seconds=30)
 _SECONDS_TO_END = 3.0
 """A connection breaks a moment before its process has ended."""
 
+_ALONE = Rank()
+
 
 class ProcessGroup:
     """Collective operations of this process with the others; local if it is the only one.
@@ -62,11 +64,11 @@ class ProcessGroup:
     while the first process counts words, and a broken connection ends them with an error.
 
     Args:
-        rank: of this process.
+        rank: of this process; by default it is the only one.
         connection: the gloo group of all processes; None for the default group.
     """
 
-    def __init__(self, rank: Rank, connection: dist.ProcessGroup | None = None) -> None:
+    def __init__(self, rank: Rank = _ALONE, connection: dist.ProcessGroup | None = None) -> None:
         self.rank, self._connection = rank, connection
         self._averaging: list[DistributedDataParallel] = []
 

@@ -75,9 +75,14 @@ class Trainer:
     def __post_init__(self) -> None:
         self.progress = TrainingState()
         self.update = Update(
-            *(self.options, self.model, self.optimizer, self.average, self.group, self.device)
+            self.options,
+            self.model,
+            self.optimizer,
+            average=self.average,
+            group=self.group,
+            device=self.device,
         )
-        self._update = RecordedUpdate(self.update)
+        self._recorded_update = RecordedUpdate(self.update)
         if self.device.type == "cuda":
             self.source = PrefetchedSource(self.source, self._prepared)
         self._rates = [float(group["lr"]) for group in self.optimizer.param_groups]
@@ -158,7 +163,7 @@ class Trainer:
                 self.source.batches(), self.options.num_gradient_accumulation_steps
             ):
                 self._set_rates()
-                result = self._update(batches, self.progress)
+                result = self._recorded_update(batches, self.progress)
                 self.progress = self.progress.after_step(
                     seconds=self._seconds(), is_epoch_end=self.source.is_at_epoch_end
                 )
@@ -331,7 +336,7 @@ class Trainer:
                 progress=self.progress,
                 weights=self.model.state_dict(),
                 average=self.average.state_dict(),
-                training=self.optimizer.state_dict(),
+                optimizer=self.optimizer.state_dict(),
                 local={
                     "generators": generator_states(),
                     "source": self.source.state_dict(),
@@ -356,7 +361,7 @@ class Trainer:
         source = str(checkpointer.weights_file(snapshot.progress.step))
         load_weights(self.model, snapshot.weights, source=source)
         self.average.load_state_dict(snapshot.average)
-        self.optimizer.load_state_dict(dict(snapshot.training))
+        self.optimizer.load_state_dict(dict(snapshot.optimizer))
         local = snapshot.local
         if snapshot.num_processes != self.group.rank.world_size:
             # The other processes had other rows: carried states and generators start over.

@@ -89,10 +89,10 @@ def grouped_optimizer(
 
 def _trained_layers(model: Model[Any], trained: Iterable[nn.Parameter]) -> list[list[Tensor]]:
     """Return the trained parameters of encoders by layer, the top layers of all encoders first."""
-    wanted = {id(parameter) for parameter in trained}
+    trained_ids = {id(parameter) for parameter in trained}
     tops_first = (reversed(encoder) for encoder in model.encoder_layers())
     layers = [
-        [parameter for layer in same for parameter in layer if id(parameter) in wanted]
+        [parameter for layer in same for parameter in layer if id(parameter) in trained_ids]
         for same in zip_longest(*tops_first, fillvalue=())
     ]
     return [layer for layer in layers if layer]

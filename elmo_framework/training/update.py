@@ -65,6 +65,7 @@ class Update:
         options: GradientDescent,
         model: Model[Any],
         optimizer: torch.optim.Optimizer,
+        *,
         average: AveragedWeights,
         group: ProcessGroup,
         device: torch.device,

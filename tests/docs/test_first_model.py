@@ -36,8 +36,8 @@ def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.Monke
 
 def answers_equal_predictions(predictions: list[dict[str, Any]]) -> None:
     """Serve the run: it predicts as the command does, and explains itself."""
-    job = ServingJob(runs=[Path("runs/messages")], device="cpu")
-    server = Server([served_run(job.runs[0], job)], {}, job=job, token=None, hosts=None)
+    job = ServingJob(models=["runs/messages"], device="cpu")
+    server = Server([served_run(job.models[0], job)], [], {}, job=job, token=None, hosts=None)
     client, text = TestClient(server.application), "The driver did not find my house."
     (served,) = client.post("/predict", json={"inputs": [text]}).json()["predictions"]
     explained = client.post("/explain/messages", json={"input": text}).json()

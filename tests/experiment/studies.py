@@ -68,13 +68,7 @@ def record_of(plan: RunPlan, state: StudyState, *, score: float = 0.5, **changes
     """Write the record of a run that nobody has trained."""
     run = next(run for run in state.runs() if run.plan.name == plan.name)
     content: dict[str, Any] = {
-        "config": plan.config,
-        "variant": plan.variant,
-        "seed": plan.seed,
-        "fraction": plan.fraction,
-        "trial": plan.trial,
-        "overrides": plan.overrides,
-        "metric": plan.metric,
+        **plan.recorded,
         "validation": {SCORE: score},
         "training": {},
         "minutes": 2.0,

@@ -12,7 +12,7 @@ import torch
 
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.experiment import InitFrom
-from elmo_framework.experiment.train import load_initial_weights
+from elmo_framework.experiment.init_from import load_initial_weights
 from tests.experiment.jobs import PRETRAINING, evaluations, train
 from tests.unit.training.toy import ToyModel
 

@@ -15,7 +15,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_framework.data.data_loader import Rank
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.cuda_graph import Outputs, RecordedUpdate
@@ -125,7 +124,7 @@ def trained(trainer: Trainer, num_steps: int) -> tuple[list[float], Mapping[str,
 def recording(trainer: Trainer, record: Callable[..., Any]) -> Trainer:
     if isinstance(record, Recorder):
         record.trainer = trainer
-    trainer._update = RecordedUpdate(trainer.update, record)
+    trainer._recorded_update = RecordedUpdate(trainer.update, record)
     return trainer
 
 
@@ -143,7 +142,7 @@ def test_replays_equal_updates(changes: Mapping[str, Any]) -> None:
 
 
 def test_training_resumes_from_a_checkpoint_between_replays(tmp_path: Path) -> None:
-    checkpointer = Checkpointer(tmp_path, keep=1, group=ProcessGroup(Rank()))
+    checkpointer = Checkpointer(tmp_path, keep=1, group=ProcessGroup())
     with accelerator_code():
         whole, begun, resumed = (
             recording(bilm_trainer(CPU, CHANGING), Recorder()) for _ in range(3)
@@ -155,7 +154,7 @@ def test_training_resumes_from_a_checkpoint_between_replays(tmp_path: Path) -> N
         begun._save(checkpointer)
         resumed._restore(checkpointer)
         others, weights = trained(resumed, 6)
-    assert resumed._update.num_recorded == 1
+    assert resumed._recorded_update.num_recorded == 1
     assert [*losses, *others] == pytest.approx(expected[0], rel=1e-5)
     for name, tensor in expected[1].items():
         torch.testing.assert_close(weights[name], tensor, rtol=1e-5, atol=1e-5)
@@ -171,7 +170,7 @@ def of_two_processes(rank: int, directory: Path, changes: Mapping[str, Any]) -> 
             steps, losses = trainer.steps(), []
             for number in range(8):
                 if is_recorded and number == 1 and rank:  # so this process records later
-                    trainer._update._num_seen.clear()
+                    trainer._recorded_update._num_seen.clear()
                 losses.append(float(next(steps).loss))
             counts = recorder.num_recorded, recorder.num_replays
             torch.save(
@@ -207,7 +206,7 @@ def test_an_update_of_another_form_is_computed_between_replays() -> None:
             list(islice(steps, 6))
             batch = next(trainer.source.batches())
             batch.forward.lengths[:] -= 1  # the end of each row is padding
-            trainer._update([batch], trainer.progress)
+            trainer._recorded_update([batch], trainer.progress)
             list(islice(steps, 2))
             weights = trainer.model.state_dict()
             results.append({name: each.cpu() for name, each in weights.items()})
@@ -243,12 +242,12 @@ def test_without_memory_for_a_recording_all_are_released(
             batch = next(trainer.source.batches())
             batch = replace(batch, table=copy(batch.table))  # of another form
             for _ in range(5):
-                trainer._update([batch], trainer.progress)
+                trainer._recorded_update([batch], trainer.progress)
             recorder.is_failing = False
             weights = trainer.model.state_dict()
             results.append({name: each.cpu() for name, each in weights.items()})
     assert (recorder.num_recorded, recorder.num_replays) == (1, 2)
-    assert trainer._update.num_recorded == 0
+    assert trainer._recorded_update.num_recorded == 0
     assert caplog.text.count("which is slower: step 6, on a batch of") == 1
     for name, expected in results[0].items():
         torch.testing.assert_close(results[1][name], expected, rtol=1e-5, atol=1e-5)

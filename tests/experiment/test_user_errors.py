@@ -136,9 +136,9 @@ def test_a_label_that_training_did_not_show_is_named(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["evaluate", "no/where", "data.txt"], "no/where: not a run directory"),
+        (["evaluate", "no/where", "data.txt"], "no/where: does not exist"),
         (["evaluate", "nowhere", "data.txt"], "'nowhere' is neither the folder of a run or a biLM"),
-        (["predict", "nowhere"], "nowhere: not a run directory"),
+        (["predict", "nowhere"], "nowhere: does not exist"),
         (["check", "nowhere.jsonnet"], "nowhere.jsonnet: file not found"),
         (["describe", "encodr"], "Did you mean 'encoder'?"),
     ],

@@ -69,7 +69,9 @@ def export_files(
         _LOG.warning(
             "%s: written as bilm.json, for elmo_framework alone: bilm-tf's files hold 'char_cnn' "
             "(no layer_norm) with 'elmo_lstm', and this biLM has %r with %r",
-            *(source, words, context),
+            source,
+            words,
+            context,
         )
     # Whole before the biLM is written, so that no half of an export is left.
     softmax = _read_softmax(files, dtype, directory / SOFTMAX)

@@ -120,6 +120,15 @@ def bilm_files(path: Path) -> BiLmFiles:
     raise DataError(message + _hint(path), path=path)
 
 
+def holds_bilm(place: Path) -> bool:
+    """Return whether a folder, or an archive, is that of a biLM or of the run that trained one."""
+    try:
+        bilm_files(place)
+    except DataError:
+        return False
+    return True
+
+
 def _hint(folder: Path) -> str:
     """Return what to do about the folder of a run without a biLM; nothing for others."""
     if not (folder / "checkpoints").is_dir():
@@ -166,7 +175,9 @@ def reference(files: BiLmFiles) -> Reference:
     try:
         return Reference(files.weights.absolute(), digest(paths))
     except OSError as error:
-        raise DataError(f"not a weight file of a biLM: {error}", path=files.weights) from error
+        path = next((path for path in paths if not path.is_file()), files.weights)
+        what = f"not a file of a biLM: {error}" if path.exists() else "file not found"
+        raise DataError(what, path=path) from error
 
 
 def _files(folder: Path, names: tuple[str, str]) -> BiLmFiles:

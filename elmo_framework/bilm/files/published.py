@@ -43,6 +43,11 @@ def file_place(place: str | Path, name: Literal["options.json", "weights.hdf5"])
     return f"{_PREFIX}/{PUBLISHED[bilm]}/elmo_{PUBLISHED[bilm]}_{name}"
 
 
+def is_bilm_name(place: str | Path) -> bool:
+    """Return whether a place is the name of a biLM; a folder of that name goes before it."""
+    return place in (*PACKAGED, *PUBLISHED) and not as_path(place).is_dir()
+
+
 def resolve_bilm(place: str | Path) -> BiLmFiles:
     """Return the files of a biLM, downloaded if they must be.
 
@@ -54,8 +59,7 @@ def resolve_bilm(place: str | Path) -> BiLmFiles:
     Raises:
         DataError: there is none, or it cannot be downloaded.
     """
-    path = as_path(place)
-    is_name = place in (*PACKAGED, *PUBLISHED) and not path.is_dir()
+    path, is_name = as_path(place), is_bilm_name(place)
     if isinstance(place, Path) or isinstance(path, RemotePath) or (path.exists() and not is_name):
         return bilm_files(path)
     if not is_name:

@@ -170,19 +170,19 @@ def _table(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(content) < _FOOTER or content[-8:] != _MAGIC:
         raise ValueError("it does not end in the mark of a table")
     footer = content[-_FOOTER:]
-    metadata, place = _handle(footer, 0)
-    index, _ = _handle(footer, place)
+    metadata, position = _handle(footer, 0)
+    index, _ = _handle(footer, position)
     if list(_block(content, *metadata)):
         raise ValueError("it has metadata, which TensorFlow does not write")
     for _, handle in _block(content, *index):
         yield from _block(content, *_handle(handle, 0)[0])
 
 
-def _handle(data: bytes, place: int) -> tuple[tuple[int, int], int]:
-    """Return the offset and the size of a block, and the place after them."""
-    offset, place = _varint(data, place)
-    size, place = _varint(data, place)
-    return (offset, size), place
+def _handle(data: bytes, position: int) -> tuple[tuple[int, int], int]:
+    """Return the offset and the size of a block, and the position after them."""
+    offset, position = _varint(data, position)
+    size, position = _varint(data, position)
+    return (offset, size), position
 
 
 def _block(content: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -197,51 +197,51 @@ def _block(content: bytes, offset: int, size: int) -> Iterator[tuple[bytes, byte
     if content[end]:
         raise ValueError("a block is compressed, which TensorFlow does not do")
     num_restarts = int.from_bytes(content[end - 4 : end], "little")
-    data, place, key = content[offset : end - 4 * (num_restarts + 1)], 0, b""
-    while place < len(data):
-        shared, place = _varint(data, place)
-        num_new, place = _varint(data, place)
-        num_value, place = _varint(data, place)
-        if shared > len(key) or place + num_new + num_value > len(data):
+    data, position, key = content[offset : end - 4 * (num_restarts + 1)], 0, b""
+    while position < len(data):
+        shared, position = _varint(data, position)
+        num_new, position = _varint(data, position)
+        num_value, position = _varint(data, position)
+        if shared > len(key) or position + num_new + num_value > len(data):
             raise ValueError("an entry is outside of its block")
-        key = key[:shared] + data[place : place + num_new]
-        place += num_new
-        yield key, data[place : place + num_value]
-        place += num_value
+        key = key[:shared] + data[position : position + num_new]
+        position += num_new
+        yield key, data[position : position + num_value]
+        position += num_value
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return an integer of seven bits per byte, and the place after it."""
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return an integer of seven bits per byte, and the position after it."""
     value = 0
     for shift in range(0, _MAX_VARINT_BITS, 7):
-        byte = data[place]
-        place += 1
+        byte = data[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, place
+            return value, position
     raise ValueError("an integer does not end")
 
 
 def _fields(message: bytes) -> _Fields:
     """Return the values of a message of Protocol Buffers by the numbers of its fields."""
     fields: dict[int, list[int | bytes]] = {}
-    place = 0
-    while place < len(message):
-        tag, place = _varint(message, place)
+    position = 0
+    while position < len(message):
+        tag, position = _varint(message, position)
         value: int | bytes
         match tag & 7:
             case 0:
-                value, place = _varint(message, place)
+                value, position = _varint(message, position)
             case 2:
-                size, place = _varint(message, place)
-                value, place = message[place : place + size], place + size
+                size, position = _varint(message, position)
+                value, position = message[position : position + size], position + size
             case 1 | 5 as kind:
                 size = 8 if kind == 1 else 4
-                value = int.from_bytes(message[place : place + size], "little")
-                place += size
+                value = int.from_bytes(message[position : position + size], "little")
+                position += size
             case kind:
                 raise ValueError(f"a field has the unknown kind {kind}")
-        if place > len(message):
+        if position > len(message):
             raise ValueError("a field is longer than its message")
         fields.setdefault(tag >> 3, []).append(value)
     return fields

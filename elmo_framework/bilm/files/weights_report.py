@@ -51,7 +51,7 @@ class WeightsReport:
     Attributes:
         digest: SHA-256 of their content, as runs record it.
         num_parameters: that the biLM has.
-        output_dim: the width of a layer, both directions together.
+        output_dim: the dimension of a layer, both directions together.
         tensors: in the weight file.
         layers: the `mean`, the `standard_deviation` and the `largest` magnitude of each layer for
             `SENTENCE`, without boundaries.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,13 @@ from elmo_framework.compat.allennlp.character_tables import fitted_tables
 from elmo_framework.compat.allennlp.embedders import published_name
 from elmo_framework.compat.allennlp.namespaces import namespaces
 from elmo_framework.compat.allennlp.parameter_names import names
-from elmo_framework.compat.allennlp.recognize import CONFIG_NAME, DAMAGED, WEIGHTS_NAME
+from elmo_framework.compat.allennlp.recognize import (
+    CONFIG_NAME,
+    DAMAGED,
+    VOCABULARY_FOLDER,
+    WEIGHTS_NAME,
+    serialized_files,
+)
 from elmo_framework.compat.allennlp.tensors import (
     UnknownWeightsError,
     translated_weights,
@@ -35,16 +40,16 @@ from elmo_framework.config.load import Config, Translation
 from elmo_framework.config.parse import parse
 from elmo_framework.config.resolve import filled, with_absolute_paths
 from elmo_framework.data.vocabulary import Vocabularies, counts_of_namespaces
-from elmo_framework.errors import DataError, shown
+from elmo_framework.errors import DataError, RunError, shown
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.metadata import RunRecord
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.archives import check_unpacked_size
 from elmo_framework.model.model import Model
-from elmo_framework.model.weights import load_weights
+from elmo_framework.model.weights import load_pickled, load_weights
 
-_CONFIG, _WEIGHTS, _VOCABULARY = CONFIG_NAME, WEIGHTS_NAME, "vocabulary/"
+_CONFIG, _WEIGHTS, _VOCABULARY = CONFIG_NAME, WEIGHTS_NAME, f"{VOCABULARY_FOLDER}/"
 _CHARACTERS = "_elmo_lstm._token_embedder._char_embedding_weights"
 _FILES = {"options_file", "weight_file"}
 
@@ -68,17 +73,24 @@ class AllenNlpArchive:
 
     @classmethod
     def read(cls, path: Path) -> AllenNlpArchive:
-        """Read an archive. Nothing in it is executed, and no file is written.
+        """Read an archive or a serialization directory.
+
+        Nothing in it is executed, and no file is written.
 
         Raises:
             DataError: it is damaged or is not an archive of AllenNLP, or a member is a link or is
                 outside the archive; or all together are suspiciously large.
         """
-        with _members(path) as members:
-            files = dict(members)
+        files = {name: file.read_bytes() for name, file in serialized_files(path).items()}
+        if not path.is_dir():
+            with _members(path) as members:
+                files = dict(members)
         for name in (_CONFIG, _WEIGHTS):
             if name not in files:
                 raise DataError(f"not an archive of AllenNLP: it has no {name}", path=path)
+        if not any(name.startswith(_VOCABULARY) for name in files):
+            message = "not a whole archive of AllenNLP: it has no folder vocabulary"
+            raise DataError(message, path=path)
         vocabulary = {
             PurePosixPath(name).stem: _lines(content, path, name)
             for name, content in files.items()
@@ -134,10 +146,9 @@ def _config(content: bytes, path: Path) -> dict[str, Any]:
 
 def _tensors(content: bytes, path: Path, name: str = _WEIGHTS) -> dict[str, Tensor]:
     try:
-        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"{name} has no plain tensors: {reason}", path=path) from error
+        weights = load_pickled(io.BytesIO(content))
+    except ValueError as error:
+        raise DataError(f"{name} {error}", path=path) from error
     if not isinstance(weights, dict) or not all(
         isinstance(key, str) and isinstance(tensor, Tensor) for key, tensor in weights.items()
     ):
@@ -162,28 +173,34 @@ def import_archive(
     *,
     bilm: Path | str | None = None,
     weights_file: Path | None = None,
+    overrides: Sequence[str] = (),
     force: bool = False,
 ) -> Translation:
     """Write a trained model of AllenNLP as a run, with its vocabulary and its weights.
 
     Args:
-        path: the archive, usually `model.tar.gz`.
+        path: the archive, usually `model.tar.gz`, or the serialization directory.
         directory: of the run.
         bilm: the folder or the name of the biLM that the model reads; by default its options and
             weights are at the paths in the config.
         weights_file: weights of AllenNLP in place of those in the archive, such as
             `model_state_epoch_3.th`.
+        overrides: of keys of the translated config, as of `Config.load`.
         force: remove the run in the directory.
 
     Returns:
         the translated config.
 
     Raises:
-        ConfigError: a part of the config has no counterpart.
+        ConfigError: a part of the config has no counterpart, or an override matches no key.
         DataError: the archive is damaged; its weights do not fit the config; or the files of its
             biLM do not exist, or are of another biLM.
-        RunError: the directory is in use.
+        RunError: the directory is in use, or has a run.
     """
+    run = RunDirectory(directory)
+    if run.config.is_file() and not force:
+        advice = "pass --force to remove it, or choose another --serialization-dir"
+        raise RunError(f"{directory}: the folder has a run; {advice}")
     archive = AllenNlpArchive.read(path)
     if weights_file is not None:
         content = weights_file.read_bytes()
@@ -191,14 +208,13 @@ def import_archive(
     translation = _translated(archive, bilm)
     config = Config(
         translation.raw, str(path), json.dumps(archive.config, indent=2) + "\n", (), translation
-    )
+    ).overridden(overrides)
     components.load()
     parsed = parse(Experiment, config.raw, source=str(path))
     experiment = parsed.build()
     vocabularies = _vocabularies(archive)
     model = experiment.model.build(vocabularies=vocabularies, weights_follow=True)
     load_weights(model, _weights(archive, config, model), source=str(path))
-    run = RunDirectory(directory)
     with run.locked():
         written = filled(with_absolute_paths(parsed))
         record = RunRecord(parsed, experiment, config, written, run)

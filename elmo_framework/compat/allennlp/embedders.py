@@ -342,7 +342,8 @@ def _embedder(here: Place, value: Any, readers: Mapping[str, str]) -> dict[str, 
         return None
     name = readers.get(here.key, here.key)
     indexer = here.context.indexers.get(name, Indexer("missing"))
-    if indexer.kind not in _FITTING[ours["type"]]:
+    is_refused = name not in here.context.indexers and here.context.missing
+    if indexer.kind not in _FITTING[ours["type"]] and not is_refused:
         needed = " or ".join(sorted(_FITTING[ours["type"]]))
         here.problem(
             f"reads the token indexer {name!r}, which is {indexer.kind}; it needs {needed}"

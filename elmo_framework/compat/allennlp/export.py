@@ -62,7 +62,7 @@ def export_allennlp(
         Place(context).at("calibration").problem("AllenNLP has no calibrated probabilities")
     if context.missing or context.problems:
         problems = [*context.missing, *context.problems]
-        raise ConfigError(f"{source}, written for AllenNLP", problems)
+        raise ConfigError(f"{source}, to be written for AllenNLP", problems)
     if labels := run.vocabularies.labels().items:
         embedded.namespaces["labels"] = [*labels]
     weights = _weights(ours["model"], config["model"], model, embedded)

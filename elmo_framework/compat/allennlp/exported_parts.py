@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from torch import nn
 
 from elmo_framework.compat.allennlp.rules import Place, Rule, Rules, dropped, into, kept
-from elmo_framework.errors import dotted, shown
+from elmo_framework.errors import dotted, truncated
 
 Write: TypeAlias = Callable[[Place, Any, nn.Module], Any]
 """Writes a block whose sizes are those of a module."""
@@ -33,9 +33,8 @@ def expressible(*values: Any, reason: str = "") -> Rule:
     def rule(here: Place, value: Any) -> Mapping[str, Any]:
         if json.dumps(value) not in written:
             only = f"; only {', '.join(written)} has" if written else ""
-            here.problem(
-                f"{shown(value)} has no counterpart in AllenNLP{only}{reason and ': '}{reason}"
-            )
+            text = truncated(json.dumps(value))
+            here.problem(f"{text} has no counterpart in AllenNLP{only}{reason and ': '}{reason}")
         return {}
 
     return rule

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from elmo_framework import components, console
 from elmo_framework.bilm.files.published import resolve_bilm
-from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
+from elmo_framework.compat.allennlp.recognize import is_allennlp_archive, serialized_files
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment import load_run
@@ -43,9 +43,10 @@ def load(
 
     Args:
         path: its folder, or its archive (`elmo archive`), or an archive of AllenNLP
-            (`model.tar.gz`), or the URL of one, or a list of them. Of a run that is not finished
-            the best weights so far are taken. An archive of AllenNLP becomes a run in the cache at
-            its first use; the table of what differs in effect is written to standard error then.
+            (`model.tar.gz`) or its serialization directory, or the URL of one, or a list of them.
+            Of a run that is not finished the best weights so far are taken. A model of AllenNLP
+            becomes a run in the cache at its first use; the table of what differs in effect is
+            written to standard error then.
         combine: how an ensemble predicts: from `mean` scores, or by `vote`; see `Ensemble`.
         device: `auto`, `cpu` or `cuda`.
         packages: plugins to import in addition to those of the run.
@@ -125,10 +126,11 @@ def _run_place(
     weights = None if weights_file is None else Path(weights_file)
     if weights is not None and not weights.is_file():
         raise DataError("file of weights not found", path=weights)
+    parts = [*serialized_files(archive).values()] or [archive]
     files = [] if bilm_place is None else [*_weights_of(bilm_place)]
     files += [] if weights is None else [weights]
     # Another version may translate or map weights in another way.
-    return cached_folder(f"{digest([archive, *files])[:32]}-{VERSION}", write)
+    return cached_folder(f"{digest([*parts, *files])[:32]}-{VERSION}", write)
 
 
 def _weights_of(bilm: Path | str) -> tuple[Path, Path]:

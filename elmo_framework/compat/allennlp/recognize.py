@@ -19,6 +19,9 @@ from elmo_framework.io.remote import as_path
 CONFIG_NAME, WEIGHTS_NAME = "config.json", "weights.th"
 """The members that each archive of AllenNLP has."""
 
+VOCABULARY_FOLDER = "vocabulary"
+_WEIGHTS = (WEIGHTS_NAME, "best.th")
+
 DAMAGED = (tarfile.TarError, EOFError, zlib.error)
 """What is raised for an archive that cannot be unpacked."""
 
@@ -50,9 +53,31 @@ def mark_of_allennlp(raw: Mapping[str, Any]) -> str | None:
     return None
 
 
+def serialized_files(folder: Path) -> Mapping[str, Path]:
+    """Return what an archive of a serialization directory of AllenNLP has; nothing of others.
+
+    Returns:
+        The paths by the names of members; the weights are the best of the training.
+    """
+    weights = next((path for name in _WEIGHTS if (path := folder / name).is_file()), None)
+    if weights is None or not (folder / CONFIG_NAME).is_file():
+        return {}
+    vocabulary = sorted((folder / VOCABULARY_FOLDER).glob("*.txt"))
+    return {
+        CONFIG_NAME: folder / CONFIG_NAME,
+        WEIGHTS_NAME: weights,
+        **{f"{VOCABULARY_FOLDER}/{path.name}": path for path in vocabulary},
+    }
+
+
 def is_allennlp_archive(place: Path | str) -> bool:
-    """Return whether a place is an archive of AllenNLP, whole or not; a URL is downloaded."""
+    """Return whether a place is a trained model of AllenNLP, whole or not; a URL is downloaded.
+
+    It is an archive or a serialization directory.
+    """
     path = Path(os.fspath(as_path(place)))
+    if path.is_dir():
+        return bool(serialized_files(path))
     if not path.is_file() or is_archive(path):
         return False
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from elmo_framework.errors import Problem, allowed, dotted, shown
+from elmo_framework.errors import Problem, allowed, dotted, shown, truncated
 
 Kind: TypeAlias = Literal["becomes", "dropped", "differs", "added"]
 
@@ -140,7 +140,8 @@ def only(*values: Any, reason: str = "the only behavior here") -> Rule:
         if json.dumps(value) in written:
             here.note("dropped", reason)
         else:
-            here.problem(f"{shown(value)} has no counterpart here; only {', '.join(written)} has")
+            text = truncated(json.dumps(value))
+            here.problem(f"{text} has no counterpart here; only {', '.join(written)} has")
         return {}
 
     return rule

@@ -231,7 +231,8 @@ def _average(here: Place, value: Any) -> Mapping[str, Any]:
 
 def _keep(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate the number of checkpoints; null and -1 keep all."""
-    here.note("becomes", "checkpointer.keep_most_recent_by_count")
+    if here.key != "keep_most_recent_by_count":
+        here.note("becomes", "checkpointer.keep_most_recent_by_count")
     return {"keep_most_recent_by_count": NO_LIMIT if value in (None, -1) else value}
 
 

@@ -18,7 +18,7 @@ from elmo_framework.data.formats.packed_files import open_packed
 from elmo_framework.errors import DataError
 from elmo_framework.io.remote import archive_path
 
-VectorFormat: TypeAlias = Literal["text", "word2vec_binary"]
+WordVectorFormat: TypeAlias = Literal["text", "word2vec_binary"]
 Vectors: TypeAlias = dict[str, Float32[np.ndarray, " dim"]]
 
 _CHUNK = 1 << 20
@@ -33,7 +33,7 @@ def read_vectors(
     wanted: Collection[str],
     max_unseen: int | None = 0,
     lowercase: bool = False,
-    file_format: VectorFormat | None = None,
+    file_format: WordVectorFormat | None = None,
 ) -> Vectors:
     """Read the vectors of words; of several vectors of a word, the first one.
 

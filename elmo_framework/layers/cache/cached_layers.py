@@ -12,7 +12,7 @@ import torch
 from elmo_framework import console
 from elmo_framework.bilm.layer_output import LayerOutput, LayerState
 from elmo_framework.console import ProgressBar, format_bytes, plural
-from elmo_framework.data.sentences import pools
+from elmo_framework.data.sentences import chunks
 from elmo_framework.data.text import TextBatch
 from elmo_framework.errors import DataError
 from elmo_framework.kernels.product import ARITHMETIC, Precision
@@ -133,15 +133,15 @@ class CachedLayers(LayerSource):
 
         Layers that cannot be cached are computed whenever they are read; a message reports why.
         """
-        wanted = distinct(sentences())
-        self._shards.verify(wanted)
-        if not self._shards.missing(wanted):
+        all_sentences = distinct(sentences())
+        self._shards.verify(all_sentences)
+        if not self._shards.missing(all_sentences):
             return
         if self._cache == "memory":
-            self._build(self._shards.missing(wanted), device, add=self._shards.add)
+            self._build(self._shards.missing(all_sentences), device, add=self._shards.add)
             return
         try:
-            self._build_on_disk(wanted, device)
+            self._build_on_disk(all_sentences, device)
         except OSError as error:
             console.info(f"{error}; layers that are not cached are computed for each batch")
 
@@ -169,10 +169,10 @@ class CachedLayers(LayerSource):
         max_vectors = _SHARD_BYTES // self._key.vector_bytes
         dtype = DTYPES[self._key.dtype]
         with ProgressBar("computing layers", total=num_tokens, unit="word") as progress:
-            for pool in pools(missing, self._num_vectors, max_size=max_vectors):
+            for chunk in chunks(missing, self._num_vectors, max_size=max_vectors):
                 # So that a build that was killed continues to the same bits.
                 source.forget_words()
-                add(compute_shard(source, pool, device, dtype=dtype, note=progress.advance))
+                add(compute_shard(source, chunk, device, dtype=dtype, note=progress.advance))
 
     def _num_bytes(self, sentences: Sequence[Words]) -> int:
         return sum(map(self._num_vectors, sentences)) * self._key.vector_bytes

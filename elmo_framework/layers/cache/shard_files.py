@@ -46,7 +46,7 @@ def open_shard(folder: Path, *, num_layers: int, dim: int, dtype: str) -> Shard:
     Args:
         folder: of its files.
         num_layers: of each sentence.
-        dim: the width of a layer.
+        dim: the dimension of a layer.
         dtype: of the numbers, as NumPy calls it.
 
     Raises:

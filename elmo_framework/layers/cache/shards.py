@@ -168,21 +168,21 @@ class Shards:
         """
         sentences = text.words
         rows = [row for row, words in enumerate(sentences) if words]
-        is_there, places = self._locate([sentences[row] for row in rows])
+        is_there, indices = self._locate([sentences[row] for row in rows])
         if not len(self) or not is_there.all():
             return None
         vectors = self._shards[0].vectors
         steps = text.mask.shape[1] + NUM_BOUNDARIES
         shape = self._num_layers, len(sentences), steps, vectors.shape[1]
         layers = torch.zeros(shape, dtype=dtype or vectors.dtype, pin_memory=is_pinned)
-        for row, place in zip(rows, places, strict=True):
-            vectors = self._vectors(int(place))
+        for row, index in zip(rows, indices, strict=True):
+            vectors = self._vectors(int(index))
             layers[:, row, : vectors.shape[1]] = vectors
         return layers
 
-    def _vectors(self, place: int) -> Float[Tensor, "layers steps dim"]:
-        entry = self._entries[place]
-        vectors = self._shards[self._owners[place]].vectors
+    def _vectors(self, index: int) -> Float[Tensor, "layers steps dim"]:
+        entry = self._entries[index]
+        vectors = self._shards[self._owners[index]].vectors
         start, num_steps = int(entry["offset"]), int(entry["num_steps"])
         own: Tensor = vectors[start : start + num_steps * self._num_layers]
         return own.view(self._num_layers, num_steps, vectors.shape[1])
@@ -190,18 +190,18 @@ class Shards:
     def _locate(self, sentences: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Find sentences as `_find` does, in shards that are verified as far as they are read."""
         while True:
-            is_there, places = self._find(sentences)
-            wanted = places[is_there]
-            if self._are_whole(wanted[~self._is_verified[wanted]]):
-                return is_there, places
+            is_there, indices = self._find(sentences)
+            present = indices[is_there]
+            if self._are_whole(present[~self._is_verified[present]]):
+                return is_there, indices
 
-    def _are_whole(self, places: NDArray[np.int64]) -> bool:
+    def _are_whole(self, indices: NDArray[np.int64]) -> bool:
         """Verify some entries; where blocks have changed, leave out their shards."""
-        if not len(places):
+        if not len(indices):
             return True
         pending = []
-        for owner in np.unique(self._owners[places]).tolist():
-            own = self._entries[places[self._owners[places] == owner]]
+        for owner in np.unique(self._owners[indices]).tolist():
+            own = self._entries[indices[self._owners[indices] == owner]]
             pending += self._shards[owner].pending(own, self._num_layers)
         damage = verify_blocks(pending)
         for path, reason in damage.items():
@@ -215,7 +215,7 @@ class Shards:
             ]
             self._arrange()
             return False
-        self._is_verified[places] = True
+        self._is_verified[indices] = True
         return True
 
     def _arrange(self) -> None:
@@ -232,10 +232,10 @@ class Shards:
         self._is_verified = in_memory[self._owners]
 
     def _find(self, sentences: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return which sentences are there, and the places of their entries."""
+        """Return which sentences are there, and the indices of their entries."""
         wanted = digests(sentences)
         if not len(self):
             return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
-        places = np.searchsorted(self._high, wanted["high"]).clip(max=len(self) - 1)
-        entries = self._entries[places]
-        return (entries["high"] == wanted["high"]) & (entries["low"] == wanted["low"]), places
+        indices = np.searchsorted(self._high, wanted["high"]).clip(max=len(self) - 1)
+        entries = self._entries[indices]
+        return (entries["high"] == wanted["high"]) & (entries["low"] == wanted["low"]), indices

@@ -1,12 +1,12 @@
 {% macro targets(noun) %}
-{% if found.task == 'regression' %}
-// The data is {{ found.description }}: {{ survey.num_examples | count }} {{ noun }} with a number each.
-{% elif found.task == 'multi_label' %}
-// The data is {{ found.description }}: {{ survey.num_examples | count }} {{ noun }} with any number of labels each.
-// {{ survey.majority[1] | percent }} of them have the most frequent label, {{ survey.majority[0] | jsonnet }}.
+{% if recognized.task == 'regression' %}
+// The data is {{ recognized.description }}: {{ statistics.num_examples | count }} {{ noun }} with a number each.
+{% elif recognized.task == 'multi_label' %}
+// The data is {{ recognized.description }}: {{ statistics.num_examples | count }} {{ noun }} with any number of labels each.
+// {{ statistics.majority[1] | percent }} of them have the most frequent label, {{ statistics.majority[0] | jsonnet }}.
 {% else %}
-// The data is {{ found.description }}: {{ survey.num_examples | count }} {{ noun }} with one label each.
-// Always answering {{ survey.majority[0] | jsonnet }} is right for {{ survey.majority[1] | percent }} of them.
+// The data is {{ recognized.description }}: {{ statistics.num_examples | count }} {{ noun }} with one label each.
+// Always answering {{ statistics.majority[0] | jsonnet }} is right for {{ statistics.majority[1] | percent }} of them.
 {% endif %}
 {%- endmacro %}
 {% macro held_out(noun) %}
@@ -22,7 +22,7 @@
   test_fraction: {{ fraction }},  // held out as well, for `elmo evaluate RUN --test`
 {% endif %}
 {% if counts_labels %}
-  // The rarest label has {{ survey.rarest }} of the examples. So the labels of held-out data are counted too.
+  // The rarest label has {{ statistics.rarest }} of the examples. So the labels of held-out data are counted too.
   datasets_for_vocab_creation: ['train', 'validation', 'test'],
 {% endif %}
 {%- endmacro %}

@@ -1,6 +1,6 @@
 {% include '_head.jsonnet' %}
 //
-// Pretrains a biLM on {{ found.description }}. First tokenize it, which holds out a part:
+// Pretrains a biLM on {{ recognized.description }}. First tokenize it, which holds out a part:
 //
 //   {{ prepare }}
 {

@@ -1,7 +1,7 @@
 {% import '_data.jsonnet' as data with context %}
 {% include '_head.jsonnet' %}
 //
-// The data is {{ found.description }}: {{ survey.num_examples | count }} questions.
+// The data is {{ recognized.description }}: {{ statistics.num_examples | count }} questions.
 {
   dataset_reader: {{ reader }},
 {{ data.held_out('questions') }}
@@ -16,8 +16,8 @@
     projection_dim: 96,
     dropout: 0.2,
     max_span_length: 17,
-{% if survey.num_without_answer %}
-    no_answer: true,  // {{ survey.num_without_answer | count }} of the questions have no answer
+{% if statistics.num_without_answer %}
+    no_answer: true,  // {{ statistics.num_without_answer | count }} of the questions have no answer
 {% endif %}
   },
 {{ data.trainer('+f1') }}

@@ -1,8 +1,8 @@
 {% import '_data.jsonnet' as data with context %}
 {% include '_head.jsonnet' %}
 //
-// The data is {{ found.description }}: {{ survey.num_examples | count }} sentences.
-{% if survey.has_spans %}
+// The data is {{ recognized.description }}: {{ statistics.num_examples | count }} sentences.
+{% if statistics.has_spans %}
 // The tags mark spans; BIOUL also marks where they end.
 {% endif %}
 {
@@ -17,5 +17,5 @@
     encoder: { type: 'lstm', hidden_size: {{ hidden_size }}, bidirectional: true },
     dropout: 0.3,
   },
-{{ data.trainer('+f1-measure-overall' if survey.has_spans else '+accuracy') }}
+{{ data.trainer('+f1-measure-overall' if statistics.has_spans else '+accuracy') }}
 }

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedPart
+from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedSplit
 from elmo_framework.corpus.tables import INDEXER
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE
 from elmo_framework.data.subsample import IndexedExamples
@@ -45,7 +45,7 @@ class TokenIdCorpus(IndexedExamples, Iterable[LanguageModelingExample]):
     words: Sequence[str]
     ids: NDArray[np.int32] | ConcatenatedShards
     offsets: NDArray[np.int64]
-    prepared: PreparedPart | None = None
+    prepared: PreparedSplit | None = None
 
     @classmethod
     def read(cls, examples: Iterable[LanguageModelingExample]) -> TokenIdCorpus:

@@ -56,7 +56,8 @@ class LanguageModel(Model[WindowBatch], ABC):
         if self.softmax.num_samples != num_samples and not weights_follow:
             _LOG.warning(
                 "model.num_samples is %d, and there are %d words: training takes the full softmax",
-                *(num_samples, len(vocabulary)),
+                num_samples,
+                len(vocabulary),
             )
 
     @property

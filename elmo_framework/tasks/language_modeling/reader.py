@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
-from elmo_framework.corpus.prepared import PreparedPart
+from elmo_framework.corpus.prepared import PreparedSplit
 from elmo_framework.data.formats.text_files import read_lines, require_nonempty
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
@@ -68,6 +68,6 @@ class PreparedCorpusReader(DatasetReader[LanguageModelingExample]):
         self.max_instances = max_instances
 
     def read(self, path: Path) -> TokenIdCorpus:
-        part = PreparedPart.load(path)
+        part = PreparedSplit.load(path)
         corpus = TokenIdCorpus(part.words, part.ids, part.offsets, part)
         return corpus if self.max_instances is None else corpus.sample(self.max_instances)

@@ -81,7 +81,8 @@ class WindowLoader(DataLoader):
             _LOG.warning(
                 "data_loader.num_train_tokens is %s, and the text has %s: an epoch is the words of "
                 "the text",
-                *(self.num_train_tokens, plural(corpus.num_words, "word")),
+                self.num_train_tokens,
+                plural(corpus.num_words, "word"),
             )
         windows = TrainingWindows(sampler, seed=context.seed, aligned=self.aligned)
         is_unknown = tables.targets == context.collate.unknown

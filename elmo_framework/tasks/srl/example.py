@@ -12,9 +12,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from elmo_framework.console import plural
-from elmo_framework.data.labels import batch_title
+from elmo_framework.data.labels import batch_title, excerpt
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.errors import DataError
 from elmo_framework.metrics.srl import Proposition
 
 
@@ -164,12 +165,21 @@ def example_predicates(example: SrlExample, vocabularies: Vocabularies) -> tuple
 
     If it does not list them, a word is one if it was in at least half of its occurrences in all
     counted data.
+
+    Raises:
+        DataError: it does not list them, and no data was counted: the model was imported.
     """
     if example.propositions is not None:
         return tuple(predicate for predicate, _ in example.propositions) or (None,)
     if example.predicates is not None:
         return example.predicates or (None,)
     predicates, forms = vocabularies.counted("predicates"), vocabularies.counted("forms")
+    if not (predicates or forms):
+        raise DataError(
+            f"the imported model does not know which words are predicates in "
+            f"{excerpt(example.words)}; pass their positions, from 0: "
+            '{"sentence": "Dogs bark.", "predicates": [1]}'
+        )
     # A run of an earlier version has no forms, and its predicates are only these words.
     return tuple(
         place

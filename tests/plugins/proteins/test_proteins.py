@@ -94,8 +94,8 @@ def test_vectors_equal_the_layers_of_each_sequence(
         assert protein is one is other
         expected = combined(reference.layers(list(protein.residues))[:, 1:-1], choice)
         assert vectors.dtype == mean.dtype == np.float32
-        np.testing.assert_allclose(vectors, expected, atol=1e-5)
-        np.testing.assert_allclose(mean, expected.mean(axis=0), atol=1e-5)
+        np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(mean, expected.mean(axis=0), rtol=1e-6, atol=1e-5)
         assert embed.dim == len(mean) == (24 if choice == "all" else 8)
 
 

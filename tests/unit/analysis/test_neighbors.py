@@ -78,8 +78,8 @@ def test_nearest_neighbors_do_not_depend_on_pool_size(
     bilm: Path, search: NeighborSearch, numpy_bilm: NumpyBiLm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = [held[1:] for held in expected(numpy_bilm, 2)[:2]]
-    for pool_words in (1, 1000):
-        monkeypatch.setattr(neighbors, "_POOL_WORDS", pool_words)
+    for chunk_words in (1, 1000):
+        monkeypatch.setattr(neighbors, "_CHUNK_WORDS", chunk_words)
         found = find_neighbors(bilm, replace(search, num_neighbors=2))
         assert [held[1:] for held in told(found.by_layer[2])] == wanted
 

@@ -14,7 +14,7 @@ import pytest
 from elmo_framework import load
 from elmo_framework.analysis.neighbors import Occurrence
 from elmo_framework.analysis.report import write_report
-from elmo_framework.analysis.run_figures import ErrorSearch
+from elmo_framework.analysis.reported_run import ErrorSearch
 from elmo_framework.commands.main import main
 from elmo_framework.model.task import HeadTask
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
@@ -240,7 +240,7 @@ def test_worst_errors_are_shown_in_context(run: Path, monkeypatch: pytest.Monkey
     wrong = ("O",) * 40 + ("B-ORG", "O") + ("O",) * 39 + ("B-LOC",)
     missed = ("O",) * 82
     scored = Scored(TaggingTask(), [(TAGS, SENTENCE), (missed, SENTENCE), (wrong, SENTENCE)])
-    monkeypatch.setattr("elmo_framework.analysis.run_figures.load", lambda *_, **__: scored)
+    monkeypatch.setattr("elmo_framework.analysis.reported_run.load", lambda *_, **__: scored)
     assert report(run, "--errors", "1") == 0
     text, page = checked(run.parent / "page.html"), (run.parent / "page.html").read_text()
     assert "The worst 1 of 2 wrong predictions." in text
@@ -273,7 +273,7 @@ def test_wrong_labels_are_explained_by_their_words(tmp_path: Path) -> None:
 def test_errors_of_other_tasks_are_absent(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = type("Task", (), {"mistake": HeadTask.mistake})
     scored = Scored(task(), [("x", "y")])
-    monkeypatch.setattr("elmo_framework.analysis.run_figures.load", lambda *_, **__: scored)
+    monkeypatch.setattr("elmo_framework.analysis.reported_run.load", lambda *_, **__: scored)
     assert report(run, "--errors", "5") == 0
     assert "Worst errors" not in checked(run.parent / "page.html")
 

@@ -59,7 +59,10 @@ def test_the_metric_that_chose_the_weights_is_shown(folder: Path) -> None:
     }
     assert [row["run"] for row in table.rows] == ["b/1", "b/2"]
     assert (table.rows[0]["test_loss"], table.rows[1]["minutes"]) == (0.7, 1.5)
-    assert table.unfinished == ["a"]
+    assert (table.imported, table.unfinished) == ([], ["a"])
+    (folder / "a/weights.safetensors").touch()
+    table = run_table(find_runs(folder), (), folder=folder)
+    assert (table.imported, table.unfinished) == (["a"], [])
 
 
 def test_patterns_choose_metrics_in_their_order(folder: Path) -> None:

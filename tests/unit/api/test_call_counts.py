@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from elmo_framework import Elmo, batch_to_ids, load_bilm
-from elmo_framework.kernels import lstm_stack, lstm_step, packed_product, product
+from elmo_framework.kernels import character_maxima, lstm_stack, lstm_step, packed_product
 from elmo_framework.kernels.product import Precision
 from elmo_framework.nn.elmo_lstm import ProjectedLstm
 
@@ -40,7 +40,7 @@ def c_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Calls into C, by the name of the function."""
     calls, address = Counter[str](), lstm_step.step_address()
     monkeypatch.setattr(lstm_stack, "step_address", lambda: address)
-    for module in (lstm_stack, lstm_step, packed_product, product):
+    for module in (lstm_stack, lstm_step, packed_product, character_maxima):
         load: Any = module._library
 
         def counted_library(*tensors: Any, load: Any = load) -> CountedLibrary | None:
@@ -99,6 +99,20 @@ def test_embedding_needs_one_call_for_any_sentences(
         assert c_calls == {"read_stack": 1}
     assert operators[0] == operators[1] <= 60
     assert allocations[0] == allocations[1] <= 30
+
+
+@needs_compiler
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_new_words_need_a_call_per_layer(c_calls: Counter[str], precision: Precision) -> None:
+    bilm, operators = load_bilm("mini", precision=precision), []
+    for words in (["a"], ["new", "words", "of", "any", "number"], ["more"]):
+        c_calls.clear()
+        with OperatorCount() as count:
+            bilm.embed([words])
+        operators.append(count.number)
+        # Of mini, two products in a highway layer, and the projection.
+        assert c_calls == {"character_maxima": 1, "product_of_rows": 3, "read_stack": 1}
+    assert operators[1] == operators[2] <= 110
 
 
 @needs_compiler

@@ -69,7 +69,7 @@ def test_sentence_boundaries_are_returned_on_request(folder: Path, numpy_bilm: N
 
 
 def test_fixed_layer_weights_are_not_trained(folder: Path, numpy_bilm: NumpyBiLm) -> None:
-    elmo = make(folder, scalar_mix_parameters=[-9e10, 1.0, -9e10])
+    elmo = make(folder, scalar_mix_parameters=[-90_000_000_000, 1, -90_000_000_000])
     vectors = elmo(batch_to_ids(SENTENCES))["elmo_representations"][0]
     require_rows(vectors, [numpy_bilm.layers(words)[1, 1:-1] for words in SENTENCES])
     assert not any(parameter.requires_grad for parameter in elmo.parameters())

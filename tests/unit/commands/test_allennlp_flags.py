@@ -33,6 +33,15 @@ from elmo_framework.errors import RunError
             "predict run x.txt --weights-file w.th --batch-size 4 --file-friendly-logging",
             "predict run x.txt --weights-file w.th --batch-size 4",
         ),
+        (
+            "train c.jsonnet -s run --cache-directory c --cache-prefix p -f",
+            "train c.jsonnet -s run -f",
+        ),
+        (
+            "print-results runs -k a b -m metrics.json --keys c d --format csv",
+            "print-results runs -k a -k b --keys c --keys d --format csv",
+        ),
+        ("print-results -k a runs", "print-results -k a runs"),
         ("embed mini x --cuda-device 0", "embed mini x --cuda-device 0"),
     ],
 )
@@ -62,6 +71,7 @@ def test_flags_without_effect_are_noted(capsys: pytest.CaptureFixture[str]) -> N
         ("predict run x -o {}", "the config that it was trained with"),
         ("predict run x --cuda-device 1", "CUDA_VISIBLE_DEVICES"),
         ("predict run x --cuda-device", "CUDA_VISIBLE_DEVICES"),
+        ("print-results runs -m other.json", "each run has metrics.json"),
         ("predict run x --dataset-reader-choice train", "pass another one with --reader"),
     ],
 )

@@ -210,6 +210,12 @@ def test_help_lists_each_command_in_one_group(capsys: pytest.CaptureFixture[str]
     [
         ("build-vocab", "elmo check"),
         ("cached-path", "elmo cache"),
+        ("checklist", "elmo evaluate"),
+        ("configure", "elmo new"),
+        ("dry-run", "elmo train CONFIG -s DIR --dry-run"),
+        ("elmo", "elmo embed"),
+        ("fine-tune", "elmo train"),
+        ("make-vocab", "elmo check"),
         ("count-instances", "elmo check"),
         ("push-to-hf", "elmo push"),
         ("test-install", "elmo check-weights mini"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from elmo_framework import load
 from elmo_framework.commands.main import main
 from elmo_framework.compat.allennlp.archive import import_archive
 from elmo_framework.data.batch import to_device
-from elmo_framework.errors import DataError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.training.evaluator import inference
 from tests.conftest import ROOT
 
@@ -137,8 +138,44 @@ def test_a_run_is_replaced_only_by_force(
     command = ["import", str(ARCHIVES / "bcn.tar.gz"), "-s", str(tmp_path / "run")]
     assert main(command) == 0
     assert main(command) == 2
-    assert "--force" in capsys.readouterr().err
+    advice = "pass --force to remove it, or choose another --serialization-dir"
+    assert capsys.readouterr().err.endswith(f"run: the folder has a run; {advice}\n")
     assert main([*command, "--force"]) == 0
+
+
+def test_overrides_change_keys_of_the_translated_config(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    command = ["import", str(ARCHIVES / "bcn.tar.gz"), "-s", str(run)]
+    assert main([*command, "-o", "data_loader.batch_size=3", "-o", "{'random_seed': 1 + 1}"]) == 0
+    config = json.loads((run / "filled_config.json").read_text())
+    assert (config["data_loader"]["batch_size"], config["random_seed"]) == (3, 2)
+    capsys.readouterr()
+    assert main([*command, "--force", "-o", "model.text_field_embedder.a=1"]) == 2
+    assert "model has no key 'text_field_embedder'" in capsys.readouterr().err
+
+
+def test_a_serialization_directory_is_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, run, same = tmp_path / "training", tmp_path / "run", tmp_path / "same"
+    with tarfile.open(ARCHIVES / "crf_tagger.tar.gz") as tar:
+        tar.extractall(folder, filter="data")
+    (folder / "weights.th").rename(folder / "best.th")
+    (folder / "model_state_e1_b0.th").write_bytes(b"of another epoch")
+    assert main(["import", str(folder), "-s", str(run)]) == 0
+    assert capsys.readouterr().err.startswith(f"{folder}: written for AllenNLP; translated")
+    import_archive(ARCHIVES / "crf_tagger.tar.gz", same)
+    expected = load(same).evaluate(DATA / "ner.txt")
+    assert load(run).evaluate(DATA / "ner.txt") == expected
+    assert load(folder).evaluate(DATA / "ner.txt") == expected
+    (folder / "best.th").write_bytes(weights({"crf.transitions": torch.zeros(2, 2)}))
+    with pytest.raises(DataError, match=r"do not fit crf\.transitions"):
+        load(folder)  # is not taken from the cache
+    (folder / "best.th").unlink()
+    with pytest.raises(RunError, match="not a run directory"):
+        load(folder)
 
 
 def repacked(
@@ -182,6 +219,10 @@ def pickled(value: Any) -> bytes:
     return file.getvalue()
 
 
+with tarfile.open(ARCHIVES / "crf_tagger.tar.gz") as _tar:
+    VOCABULARY = [name for name in _tar.getnames() if name.startswith("vocabulary/")]
+
+
 class Code:
     def __reduce__(self) -> Any:
         return os.mkdir, ("executed",)
@@ -191,13 +232,17 @@ class Code:
     ("files", "message"),
     [
         ({"weights.th": None}, "not an archive of AllenNLP: it has no weights.th"),
-        ({"weights.th": b"x"}, "weights.th has no plain tensors"),
-        ({"weights.th": pickled({"a": Code()})}, "weights.th has no plain tensors"),
+        ({"weights.th": b"x"}, "weights.th is damaged, or has other objects than plain tensors"),
+        # PyTorch raises KeyError for the first, and advises to load the second without the check.
+        ({"weights.th": b"hello"}, "weights.th is damaged"),
+        ({"weights.th": pickled({"a": Code()})}, "plain tensors; these are never loaded$"),
+        ({"weights.th": pickle.dumps({"a": Code()})}, "plain tensors; these are never loaded$"),
         ({"weights.th": pickled([1])}, "weights.th: expected tensors by name"),
         ({"config.json": b"{"}, "config.json is not JSON"),
         ({"config.json": b"[]"}, "config.json: expected an object"),
         ({"config.json": b"{}"}, "config.json is not of AllenNLP"),
         ({"../out": b""}, "the member '../out' would be outside the folder"),
+        (dict.fromkeys(VOCABULARY), "it has no folder vocabulary"),
         ({"vocabulary/labels.txt": b"\xff"}, "vocabulary/labels.txt is not UTF-8"),
         ({"vocabulary/non_padded_namespaces.txt": b"*tags"}, "its labels have a padding item"),
         (

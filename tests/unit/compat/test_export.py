@@ -181,8 +181,8 @@ REASONS: list[tuple[dict[str, Any], list[str]]] = [
             "output_encoder": LSTM,
         },
         [
-            "model.embedder.token_embedders.tokens.case_fallback: True has no counterpart in",
-            "model.embedder.token_embedders.elmo.state: 'reset' has no counterpart in AllenNLP",
+            "model.embedder.token_embedders.tokens.case_fallback: true has no counterpart in",
+            'model.embedder.token_embedders.elmo.state: "reset" has no counterpart in AllenNLP',
             "model.output_encoder: ",
         ],
     ),
@@ -197,7 +197,8 @@ def test_all_reasons_are_listed_at_once(
     with pytest.raises(ConfigError) as caught:
         export_allennlp(run, tmp_path / "model.tar.gz")
     message = str(caught.value)
-    for reason in [*reasons, "dataset_reader.coding_scheme: 'BIOES'", "label_encoding: tags in"]:
+    assert message.startswith(f"{run}, to be written for AllenNLP: ")
+    for reason in [*reasons, 'dataset_reader.coding_scheme: "BIOES"', "label_encoding: tags in"]:
         assert reason in message
     assert not (tmp_path / "model.tar.gz").exists()
 

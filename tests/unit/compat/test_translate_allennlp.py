@@ -80,6 +80,42 @@ def test_missing_types_are_named_first_all_at_once() -> None:
     ]
 
 
+def test_a_key_that_stays_has_no_row() -> None:
+    old = translation("crf_tagger", {"trainer.num_serialized_models_to_keep": 3}).summary
+    assert "becomes  checkpointer.keep_most_recent_by_count" in old
+    trainer = {"optimizer": "adam", "checkpointer": {"keep_most_recent_by_count": 3}}
+    assert (
+        "keep_most_recent_by_count" not in translation("crf_tagger", {"trainer": trainer}).summary
+    )
+
+
+def test_what_follows_from_a_missing_type_is_not_listed() -> None:
+    (problem,) = problems("crf_tagger", {"dataset_reader.type": "mine"})
+    assert problem.path == "dataset_reader.type"
+    indexer = "dataset_reader.token_indexers.token_characters.type"
+    (problem,) = problems("crf_tagger", {indexer: "ngrams"})
+    assert problem.path == indexer
+
+
+def test_values_without_a_counterpart_are_written_as_in_the_config() -> None:
+    changes = {
+        "model.coarse_to_fine": True,
+        "vocabulary": {
+            "only_include_pretrained_words": True,
+            "min_pretrained_embeddings": {"tokens": 3},
+        },
+        "dataset_reader.token_indexers.tokens.feature_name": "pos_",
+    }
+    messages = [f"{problem.path}: {problem.message}" for problem in problems("coref", changes)]
+    assert messages == [
+        'dataset_reader.token_indexers.tokens.feature_name: "pos_" has no counterpart here; only '
+        '"text" has',
+        "vocabulary.only_include_pretrained_words: true has no counterpart here; only false has",
+        "vocabulary.min_pretrained_embeddings: has no counterpart here",
+        "model.coarse_to_fine: true has no counterpart here; only false has",
+    ]
+
+
 def test_unknown_key_is_refused_with_the_nearest() -> None:
     (problem,) = problems("crf_tagger", {"trainer.pateince": 1})
     assert problem.path == "trainer.pateince"

@@ -23,20 +23,20 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def text(blocks: list[Block]) -> str:
-    return b"".join(piece.content for block in blocks for piece in block.pieces).decode()
+    return b"".join(piece.content for block in blocks for piece in block.ranges).decode()
 
 
 def test_blocks_are_whole_lines_of_all_files(files: list[Path]) -> None:
     blocks = list(read_blocks(files, 50))
     assert text(blocks) == "".join(LINES)
     assert [block.number for block in blocks] == list(range(len(blocks)))
-    assert all(piece.content.endswith(b"\n") for block in blocks for piece in block.pieces)
-    assert all(50 <= sum(len(p.content) for p in block.pieces) < 110 for block in blocks[:-1])
+    assert all(piece.content.endswith(b"\n") for block in blocks for piece in block.ranges)
+    assert all(50 <= sum(len(p.content) for p in block.ranges) < 110 for block in blocks[:-1])
 
 
 def test_a_piece_knows_its_file_and_its_first_line(files: list[Path]) -> None:
     for block in read_blocks(files, 50):
-        for piece in block.pieces:
+        for piece in block.ranges:
             lines = piece.path.read_bytes().splitlines(keepends=True)[piece.first_line - 1 :]
             assert b"".join(lines).startswith(piece.content)
 
@@ -94,7 +94,7 @@ def test_line_of_an_invalid_byte_is_exact_in_a_part(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"good\n" * 10 + b"bad \xff\n")
     (block,) = read_blocks([path], 25, JobPart(2, 3))
-    assert block.pieces[0].first_line == 11
+    assert block.ranges[0].first_line == 11
 
 
 def test_a_last_line_without_an_end_is_a_line(tmp_path: Path) -> None:

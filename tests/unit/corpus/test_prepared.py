@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from elmo_framework.corpus import manifest
-from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedPart
+from elmo_framework.corpus.prepared import ConcatenatedShards, PreparedSplit
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.errors import DataError
 from elmo_framework.io.files import digest
@@ -35,7 +35,7 @@ def test_shards_do_not_lose_a_place_at_their_edges(tmp_path: Path) -> None:
 
 
 def test_the_rows_of_characters_are_those_of_the_words(make: Make) -> None:
-    part = PreparedPart.load(make("dög a\n") / "training")
+    part = PreparedSplit.load(make("dög a\n") / "training")
     assert part.characters.tolist() == ElmoCharacterIndexer().ids(part.words).tolist()
 
 
@@ -106,7 +106,7 @@ ENTRY = {"name": "x", "num_bytes": 1, "sha256": "0"}
 def test_entry_outside_the_corpus_is_named(make: Make, entry: object) -> None:
     path = changed(make(), lambda written: written["files"].append(entry))
     with pytest.raises(DataError) as caught:
-        PreparedPart.load(path.parent / "training")
+        PreparedSplit.load(path.parent / "training")
     expected = "expected the name, size and digest of a file in this folder, found "
     assert str(caught.value) == f"{path}: {expected}{entry!r}"
 
@@ -116,7 +116,7 @@ def test_entry_outside_the_corpus_is_named(make: Make, entry: object) -> None:
 def test_a_manifest_without_its_parts_is_refused(make: Make, key: str, value: object) -> None:
     path = changed(make(), lambda written: written.update({key: value}))
     with pytest.raises(DataError, match="settings, counts or files are damaged; prepare the text"):
-        PreparedPart.load(path.parent / "training")
+        PreparedSplit.load(path.parent / "training")
 
 
 def forged(corpus: Path, name: str, content: bytes) -> Path:
@@ -162,5 +162,5 @@ def test_files_that_contradict_each_other_are_refused(
     with pytest.raises(
         DataError, match=r"the files contradict each other \(.*prepare the text"
     ) as caught:
-        PreparedPart.load(part)
+        PreparedSplit.load(part)
     assert said in str(caught.value)

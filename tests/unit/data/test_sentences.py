@@ -2,7 +2,7 @@ from hashlib import blake2b
 
 import pytest
 
-from elmo_framework.data.sentences import longest_first, padded_batches, pools, sentence_digest
+from elmo_framework.data.sentences import chunks, longest_first, padded_batches, sentence_digest
 
 LENGTHS = [3, 1, 4, 1, 5, 9, 2, 6]
 
@@ -18,9 +18,9 @@ def test_batches_count_padding() -> None:
     assert list(padded_batches([1, 1, 1], int, max_tokens=9, batch_size=2)) == [[1, 1], [1]]
 
 
-def test_pools_count_items_alone() -> None:
-    assert list(pools(LENGTHS, int, max_size=8)) == [[3, 1, 4], [1, 5], [9], [2, 6]]
-    assert list(pools([], int, max_size=8)) == []
+def test_chunks_count_items_alone() -> None:
+    assert list(chunks(LENGTHS, int, max_size=8)) == [[3, 1, 4], [1, 5], [9], [2, 6]]
+    assert list(chunks([], int, max_size=8)) == []
 
 
 @pytest.mark.parametrize(

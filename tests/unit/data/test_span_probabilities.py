@@ -59,6 +59,11 @@ def test_span_probabilities_are_sums_over_sequences(scheme, is_constrained):
         assert probabilities == pytest.approx(wanted, abs=1e-12)
 
 
+def test_sentences_without_spans_need_no_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TagScores, "forward", None)
+    assert label_probabilities(random_scores(3, 0), TAGS["BIO"][:3], []) == []
+
+
 def test_labels_of_words_are_ranked_after_the_predicted_one():
     tags = ("NN", "VB", "JJ")
     scores = random_scores(len(tags), seed=1)

@@ -21,8 +21,8 @@ import pytest
 import torch
 
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
+from elmo_framework.embedding import corpus_vectors, vector_reader
 from elmo_framework.embedding import embed as embedding
-from elmo_framework.embedding import vector_reader
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.layer_selector import LayerSelector
@@ -205,7 +205,7 @@ def test_a_resumed_job_leaves_the_same_bytes(
 ) -> None:
     form, whole = "hdf5" if name == "out.hdf5" else "npy", tmp_path / f"whole-{name}"
     output = tmp_path / name
-    monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
+    monkeypatch.setattr(corpus_vectors, "_BATCHES_PER_CHUNK", 1)
     embed(job(output=whole, format=form, max_tokens=3))
     write, left = VectorWriter.write, calls
 
@@ -303,12 +303,12 @@ def test_slow_path_reason_is_reported_once(
 def test_a_sigterm_ends_a_job_that_resumes_to_the_same_bytes(
     job: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
+    monkeypatch.setattr(corpus_vectors, "_BATCHES_PER_CHUNK", 1)
     embed(job(output=tmp_path / "whole", format="hdf5", max_tokens=3))
     mark_done = VectorWriter.mark_done
 
-    def stopping(self: VectorWriter, pool: int) -> None:
-        mark_done(self, pool)
+    def stopping(self: VectorWriter, chunk: int) -> None:
+        mark_done(self, chunk)
         os.kill(os.getpid(), signal.SIGTERM)
 
     with monkeypatch.context() as patch:
@@ -489,7 +489,7 @@ def test_documents_over_several_pools_are_the_same(job: Jobs, tmp_path, monkeypa
     (tmp_path / "text.txt").write_text("\n".join(DOCUMENTS * 3) + "\n")
     options = {"state": "document", "max_tokens": 4}
     embed(job(**options))
-    monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
+    monkeypatch.setattr(corpus_vectors, "_BATCHES_PER_CHUNK", 1)
     embed(job(**options, output=tmp_path / "again.hdf5"))
     assert_close(hdf5(tmp_path / "again.hdf5"), hdf5(job().output))
 

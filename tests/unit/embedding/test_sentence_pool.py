@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from elmo_framework.data.data_loader import Rank
-from elmo_framework.embedding import embed as embedding
+from elmo_framework.embedding import corpus_vectors
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.json_lines import write_json_lines
@@ -81,16 +81,16 @@ def test_json_lines_have_one_vector_each(pool: str, job: Jobs) -> None:
 
 
 def test_killed_pooled_job_is_resumed(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_BATCHES_A_POOL", 1)
+    monkeypatch.setattr(corpus_vectors, "_BATCHES_PER_CHUNK", 1)
     job_of_pools = job(pool="max", max_tokens=4)
     embed(job_of_pools)
     whole = job().output.read_bytes()
     job().output.unlink()
     marked, mark = [], VectorWriter.mark_done
 
-    def mark_and_die(writer: VectorWriter, pool: int) -> None:
-        mark(writer, pool)
-        marked.append(pool)
+    def mark_and_die(writer: VectorWriter, chunk: int) -> None:
+        mark(writer, chunk)
+        marked.append(chunk)
         if len(marked) == 2:
             raise KeyboardInterrupt
 

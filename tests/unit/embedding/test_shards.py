@@ -22,7 +22,7 @@ from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding import shards
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
-from elmo_framework.embedding.shards import Shard, ShardFolder, read_shards
+from elmo_framework.embedding.shards import ShardFolder, TextShard, read_shards
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.io.remote import as_path
 from tests.unit.embedding.test_embed import hdf5, npy
@@ -236,7 +236,7 @@ def test_flags_that_exclude_shards_are_refused(
 
 
 def test_a_job_waits_for_a_shard_of_another(tmp_path: Path) -> None:
-    shard = Shard("000000-000000", LineRange(tmp_path / "a.txt", 1, b"a\n"))
+    shard = TextShard("000000-000000", LineRange(tmp_path / "a.txt", 1, b"a\n"))
     folder = ShardFolder(tmp_path, {}, suffix="")
     results = list[Path | None]()
 

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,7 @@ import elmo_framework.encoders.feedforward
 import elmo_framework.encoders.lstm  # noqa: F401
 from elmo_framework.encoders.lstm import RecurrentEncoder
 from elmo_framework.errors import BuildError, ConfigError
+from elmo_framework.kernels import packed_product
 from elmo_framework.nn.feedforward import Layer
 from tests.unit.encoders import sequences
 from tests.unit.encoders.sequences import INPUT_DIM, LENGTHS, MASK
@@ -72,6 +75,24 @@ def test_dropout_acts_between_layers_in_training_only(kind):
 
     assert torch.equal(*still)
     assert not torch.equal(*moving)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_frozen_weights_are_used_for_predictions_only(kind):
+    encoder, words = sequences.encoder({**DEEP, "type": kind}).float(), sequences.inputs().float()
+    expected = encoder(words, MASK)
+    encoder.freeze("float32")
+    copied = copy.deepcopy(encoder)
+    encoder(words, MASK).sum().backward()
+    assert all(parameter.grad is not None for parameter in encoder.parameters())
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(words, MASK), expected, atol=1e-6, rtol=1e-5)
+        for parameter in (*encoder.parameters(), *copied.parameters()):
+            parameter.zero_()
+        assert not copied(words, MASK).any(), "a copy is not frozen"
+        is_packed = kind == "lstm" and packed_product._library() is not None
+        assert encoder(words, MASK).any() == is_packed
+        assert not encoder.train()(words, MASK).any()
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])

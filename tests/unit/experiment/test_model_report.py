@@ -15,9 +15,9 @@ from elmo_framework.errors import ConfigError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.model_report import (
     AssumedVocabularies,
+    ComponentDims,
     ModelReport,
     PartSize,
-    Width,
     count_parameters,
     frozen_parameters,
     inspect_model,
@@ -87,8 +87,8 @@ def test_with_data_sizes_are_those_of_its_vocabulary(data: Path) -> None:
 
 def test_the_widths_of_components_are_those_inferred(data: Path) -> None:
     report = inspect_model(experiment(data), reads_data=False)
-    assert Width("encoder", "LstmEncoder", 50, 20) in report.widths
-    assert report.widths[0].name == "embedder"
+    assert ComponentDims("encoder", "LstmEncoder", 50, 20) in report.dims
+    assert report.dims[0].name == "embedder"
 
 
 def test_no_grad_parameters_are_not_counted_as_trainable(data: Path) -> None:

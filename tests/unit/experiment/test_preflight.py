@@ -83,8 +83,8 @@ def test_an_unknown_bilm_is_reported_as_a_path_and_as_a_name(folder: Path) -> No
     model = tagger({"type": "elmo_token_embedder", "bilm": "orginal"})
     assert problems(model=model) == [
         "model.embedder.token_embedders.tokens.bilm: 'orginal' does not exist (looked for in "
-        f"{folder}). Nor is it a name; choose from medium, mini, original, original-5.5b, small. "
-        "Did you mean 'original'?"
+        f"{folder}). It is not a known name either; choose from medium, mini, original, "
+        "original-5.5b, small. Did you mean 'original'?"
     ]
 
 
@@ -93,7 +93,7 @@ def test_models_are_not_downloaded_by_url(place: str) -> None:
     (message,) = problems(model=tagger({"type": "elmo_token_embedder", "bilm": place}))
     assert message.endswith(
         f"{place!r} is an address, which is not downloaded: fetch it, and name the file. "
-        "Nor is it a name; choose from medium, mini, original, original-5.5b, small."
+        "It is not a known name either; choose from medium, mini, original, original-5.5b, small."
     )
 
 

@@ -90,7 +90,7 @@ def test_an_older_format_is_read_and_a_newer_refused(
 
 SOUND = {"a": b"1"}
 HOSTILE: dict[str, tuple[list[Member], str]] = {
-    "no manifest": ([member("a", b"1")], "it has no archive.json"),
+    "no manifest": ([member("a", b"1")], "it has no archive.json; elmo import makes a run"),
     "manifest of another kind": ([member("archive.json", b"[]")], "archive.json is damaged"),
     "manifest without sizes": ([manifest({}, files={"a": {}})], "archive.json is damaged"),
     "outside": ([manifest({"../a": b"1"})], r"'\.\./a' would be outside"),
@@ -138,6 +138,13 @@ def _cut(content: bytes) -> bytes:
 
 def _changed(content: bytes) -> bytes:
     return content[:-100] + b"\0" * 50 + content[-50:]
+
+
+def test_a_config_in_place_of_a_run_is_named(tmp_path: Path) -> None:
+    config = tmp_path / "ner.jsonnet"
+    config.write_text("{}")
+    with pytest.raises(DataError, match="a config, not a run; train it first, with elmo train"):
+        local_folder(config)
 
 
 @pytest.mark.parametrize(

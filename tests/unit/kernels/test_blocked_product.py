@@ -20,9 +20,10 @@ needs_kernel = pytest.mark.skipif(
     "float32" not in module._fast_precisions(), reason="needs a C compiler and AVX-512"
 )
 PRECISIONS = pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-# Rows, inputs and outputs: fewer than a block, a whole one, and parts; one and several partial
-# sums; the threads share outputs or rows.
+# Rows, inputs and outputs: fewer than a block, a whole one, and parts of each width; one and
+# several partial sums; the threads share outputs or rows.
 SIZES = [(1, 64, 256), (9, 129, 130), (6, 1600, 64), (300, 257, 65), (200, 1537, 70), (2, 1, 64)]
+SIZES += [(7, 30, 44), (7, 30, 119)]
 ERRORS = {"float32": 1e-5, "bfloat16": 2e-2}
 
 

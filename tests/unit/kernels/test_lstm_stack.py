@@ -143,7 +143,7 @@ def test_layers_that_are_not_supported_are_read_in_a_loop(monkeypatch: pytest.Mo
         assert read_frozen([freeze(lstm(64))], words.double(), mask, [()], outputs) is None
         dropping = freeze(ElmoLstm([ProjectedLstm(12, 64)], dropout=0.5))
         assert read_frozen([dropping], words, mask, [()], outputs[:1]) is None
-        monkeypatch.setattr(elmo_lstm, "_LARGEST_WEIGHT", 1000)
+        monkeypatch.setattr(elmo_lstm, "LARGEST_WEIGHT", 1000)
         assert read_frozen([freeze(lstm(64))], words, mask, [()], outputs) is None
     assert read_frozen([freeze(lstm(64))], words, mask, [()], outputs) is None  # with gradients
 

@@ -52,16 +52,16 @@ def test_a_row_does_not_depend_on_others(precision: Precision) -> None:
 
 
 @needs_compiler
-def test_partial_sums_are_added_in_order() -> None:
-    weight, row = random(64, 12), random(1, 12)
-    packed = pack(weight, None, "float32", chunk=8)
+@PRECISIONS
+@pytest.mark.parametrize("num_rows", [1, 2, 200])
+def test_long_rows_are_summed_in_parts(num_rows: int, precision: Precision) -> None:
+    rows, weight, bias = random(num_rows, 7000), random(64, 7000), 100 * random(64)
+    packed = pack(weight, bias, precision)
     assert packed is not None
-    parts = [pack(weight[:, part].contiguous(), None, "float32") for part in PARTS]
-    sums = [p.product(row[:, part]) for p, part in zip(parts, PARTS, strict=True) if p]
-    assert torch.equal(packed.product(row), sums[0] + sums[1])
-
-
-PARTS = slice(0, 8), slice(8, 12)
+    found = packed.product(rows)
+    expected = rounded(rows, precision) @ rounded(weight, precision).T + bias
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-3)
+    assert torch.equal(packed.product(rows[-1:]), found[-1:])
 
 
 @needs_compiler

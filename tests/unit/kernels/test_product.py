@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elmo_framework.kernels import product as module
 from elmo_framework.kernels.product import (
     linear,
     prepared,
     product,
     rounded_up,
-    row_product,
     weight_gradient,
 )
 
@@ -113,43 +109,3 @@ def test_single_row_is_bit_identical_to_a_row_among_others(
     torch.testing.assert_close(together.double(), exact, rtol=1e-4, atol=1e-4)
     for row, expected in zip(rows, together, strict=True):
         assert torch.equal(product(row[None])[0], expected)
-
-
-def refused(row: Tensor) -> Tensor:
-    raise AssertionError("the other product was asked for a row")
-
-
-@pytest.mark.skipif(module._library() is None, reason="needs a C compiler")
-@pytest.mark.parametrize(("num_inputs", "chunk"), [(64, 64), (1536, 1024), (1552, 512)])
-def test_sums_in_input_order_use_the_compiled_product(num_inputs: int, chunk: int) -> None:
-    """In chunks each sum starts from zero, and is added to those before."""
-    weight = torch.randn(32, num_inputs)
-
-    def in_order(row: Tensor) -> Tensor:
-        total = torch.zeros(32)
-        for first in range(0, num_inputs, chunk):
-            of_chunk = torch.zeros(32, dtype=torch.float64)
-            columns = weight.double().T[first : first + chunk]
-            for value, column in zip(row[0, first : first + chunk].double(), columns, strict=True):
-                # Rounded once, as fused ones are.
-                of_chunk = (of_chunk + value * column).float().double()
-            total += of_chunk.float()
-        return total[None]
-
-    product = row_product(weight, None, in_order)
-    assert product is not in_order
-    row = torch.randn(1, num_inputs)
-    assert torch.equal(product(row), in_order(row))
-
-
-def test_other_summation_orders_use_the_fallback_product() -> None:
-    def backwards(row: Tensor) -> Tensor:
-        return (row.double() @ torch.ones(64, 16).double()).float() + 1
-
-    assert row_product(torch.ones(16, 64), None, backwards) is backwards
-
-
-def test_without_a_compiler_the_fallback_product_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_library", lambda *_: None)
-    other: Callable[[Tensor], Tensor] = refused
-    assert row_product(torch.ones(16, 64), None, other) is other

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_framework import load_bilm
+from elmo_framework import load_bilm, modules
 from elmo_framework.commands.elmo import ElmoEmbedder
 from elmo_framework.modules.elmo import Elmo, batch_to_ids
 from elmo_framework.modules.scalar_mix import ScalarMix
@@ -23,6 +23,14 @@ BATCHES, WEIGHTS = RECORDED["batches"], RECORDED["weights"]
 
 def check(vectors: Any, expected: Any) -> None:
     np.testing.assert_allclose(np.asarray(vectors), np.asarray(expected), atol=5e-6)
+
+
+def test_import_paths_are_those_of_allennlp() -> None:
+    assert (modules.Elmo, modules.ScalarMix, modules.ElmoEmbedder) == (
+        Elmo,
+        ScalarMix,
+        ElmoEmbedder,
+    )
 
 
 def test_ids_are_those_of_allennlp() -> None:

@@ -16,6 +16,12 @@ def test_the_mix_is_the_weighted_sum() -> None:
     torch.testing.assert_close(mix(flat), mix(TENSORS).view(6, 4))
 
 
+def test_initial_weights_may_be_whole_numbers() -> None:
+    numbers = ScalarMix(2, initial_scalar_parameters=[1, -1])
+    expected = ScalarMix(2, initial_scalar_parameters=[1.0, -1.0])
+    torch.testing.assert_close(numbers(TENSORS), expected(TENSORS))
+
+
 def test_layer_norm_is_over_the_words_of_the_mask() -> None:
     expected = 0
     for tensor in TENSORS:

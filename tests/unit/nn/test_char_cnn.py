@@ -1,11 +1,14 @@
+import pickle
 from collections.abc import Iterator
 from contextlib import nullcontext
+from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from elmo_framework.kernels import character_maxima
 from elmo_framework.kernels import window_maxima as window_maxima_module
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn.char_cnn import CharCnn
@@ -120,3 +123,30 @@ def test_convolutions_of_few_words_have_few_shapes(monkeypatch: pytest.MonkeyPat
         for num_words in range(1, 20):
             window_maxima_module.window_maxima(torch.ones(num_words, 12, 3), torch.ones(5, 3, 2))
     assert numbers == {128, 256}
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_frozen_equals_trained(activation, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, words = network(activation).float(), rows("", "a", "word", "0123456789")
+    expected = module(words).detach()
+    module.freeze("float32")
+    with torch.no_grad():
+        torch.testing.assert_close(module(words), expected, atol=1e-6, rtol=1e-5)
+        monkeypatch.setattr(character_maxima, "_library", lambda *_: None)
+        module.freeze("float32")
+        torch.testing.assert_close(module(words), expected, atol=1e-6, rtol=1e-5)
+    monkeypatch.undo()
+    module.freeze("float32")
+    module(words).sum().backward()
+    assert module.table.grad is not None
+
+
+def test_copies_of_a_frozen_network_are_not_frozen() -> None:
+    module, words = network().float(), rows("a", "word")
+    module.freeze("float32")
+    with torch.no_grad():
+        expected = module(words)
+        for copy in (deepcopy(module), pickle.loads(pickle.dumps(module))):
+            torch.testing.assert_close(copy(words), expected)
+            copy.table.zero_()
+            assert not torch.equal(copy(words), expected)

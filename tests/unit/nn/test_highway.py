@@ -36,6 +36,19 @@ def test_a_batch_equals_its_rows_one_by_one() -> None:
     torch.testing.assert_close(module(vectors), alone)
 
 
+@pytest.mark.parametrize("dim", [9, 16, 50, 64])
+def test_a_row_has_the_same_bits_among_any_others(dim: int) -> None:
+    torch.manual_seed(0)
+    module, rows = Highway(dim, 1), 4 * torch.randn(90, dim)
+    for layer in module.layers:
+        layer.carry.freeze("float32")
+        layer.transform.freeze("float32")
+    with torch.no_grad():
+        together = module(rows)
+        for number in range(1, len(rows)):
+            assert torch.equal(module(rows[:number]), together[:number])
+
+
 def test_gradients_reach_every_parameter() -> None:
     module = network()
     module(torch.randn(20, 5, dtype=torch.double)).square().sum().backward()

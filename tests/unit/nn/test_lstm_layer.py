@@ -156,6 +156,7 @@ def test_frozen_row_takes_the_code_for_accelerators() -> None:
     with torch.no_grad():
         expected, _ = module(inputs, [1] * 5, module.zero_state(1))
         with accelerator_code():
+            module.freeze("float32")
             outputs, _ = module(inputs, [1] * 5, module.zero_state(1))
     torch.testing.assert_close(outputs, expected, atol=1e-6, rtol=1e-5)
 

@@ -1,3 +1,4 @@
+import copy
 from contextlib import nullcontext
 
 import numpy as np
@@ -5,9 +6,14 @@ import pytest
 import torch
 from torch import nn
 
+from elmo_framework.kernels import blocked_product
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.nn import recurrent as recurrent_module
 from elmo_framework.nn.recurrent import read_rows
+
+needs_kernel = pytest.mark.skipif(
+    "float32" not in blocked_product._fast_precisions(), reason="needs a C compiler and AVX-512"
+)
 
 LENGTHS = (2, 4, 0, 1)
 MASK = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
@@ -137,3 +143,89 @@ def test_mostly_padded_batch_is_read_in_groups(monkeypatch):
     read_rows(network(nn.LSTM), torch.zeros(64, 12, 3, dtype=torch.float64), mask)
 
     assert sum(read) < 0.5 * mask.numel()
+
+
+@pytest.fixture
+def plain_types(monkeypatch):
+    """Compiled code for small sizes; the types that PyTorch's LSTM is called with."""
+    types = set()
+    one_direction = recurrent_module._read_direction
+
+    def noted(lstm, weights, rows):
+        types.add(rows.dtype)
+        return one_direction(lstm, weights, rows)
+
+    monkeypatch.setattr(blocked_product, "_SMALLEST", 0)
+    monkeypatch.setattr(recurrent_module, "_read_direction", noted)
+    return types
+
+
+@needs_kernel
+@pytest.mark.parametrize("lengths", [LENGTHS, (5, 5, 5, 5)], ids=str)
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_compiled_lstm_equals_that_of_pytorch_in_float64(lengths, bidirectional, plain_types):
+    exact = network(nn.LSTM, num_layers=2, bidirectional=bidirectional)
+    narrow = copy.deepcopy(exact).float()
+    mask, results = torch.arange(5) < torch.tensor(lengths)[:, None], []
+    for lstm, dtype in ((narrow, torch.float32), (exact, torch.float64)):
+        inputs = random_inputs().to(dtype).requires_grad_()
+        outputs, last = read_rows(lstm, inputs, mask)
+        (outputs.pow(2).sum() + last.pow(3).sum()).backward()
+        gradients = [inputs.grad, *(parameter.grad for parameter in lstm.parameters())]
+        results.append([outputs, last, *gradients])
+
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-6)
+    assert plain_types == {torch.float64}
+
+
+@needs_kernel
+def test_compiled_lstm_drops_out_between_layers(plain_types):
+    lstm = network(nn.LSTM, num_layers=2, dropout=0.5).float()
+    inputs = random_inputs().float()
+    (_, first), (_, other) = read_rows(lstm, inputs, MASK), read_rows(lstm, inputs, MASK)
+    lstm.eval()
+    (_, kept), (_, again) = read_rows(lstm, inputs, MASK), read_rows(lstm, inputs, MASK)
+
+    assert not torch.equal(first, other)
+    assert torch.equal(kept, again)
+    assert not plain_types
+
+
+@needs_kernel
+@torch.no_grad()
+def test_compiled_lstm_reads_a_row_the_same_in_any_batch(plain_types):
+    torch.manual_seed(1)
+    lstm = nn.LSTM(1000, 5, num_layers=2, bidirectional=True, batch_first=True)
+    lengths, inputs = (6, 9, 1, 3), torch.randn(4, 9, 1000)
+    mask = torch.arange(9) < torch.tensor(lengths)[:, None]
+
+    outputs, last = read_rows(lstm, inputs, mask)
+
+    for row, length in enumerate(lengths):
+        alone = read_rows(lstm, inputs[row : row + 1, :length], mask[row : row + 1, :length])
+        assert torch.equal(outputs[row, :length], alone[0][0])
+        assert torch.equal(last[row], alone[1][0])
+    assert not plain_types
+
+
+@needs_kernel
+def test_other_lstms_are_left_to_pytorch(plain_types, monkeypatch):
+    """In mixed precision, compiled by torch, without biases, and of a batch without words."""
+    lstm, inputs = network(nn.LSTM).float(), random_inputs().float()
+    expected, _ = read_rows(lstm, inputs, MASK)
+    assert not plain_types
+    outputs, _ = read_rows(lstm, inputs, torch.zeros_like(MASK))
+    assert outputs.requires_grad
+    assert not outputs.any()
+
+    with torch.autocast("cpu", torch.bfloat16):
+        assert read_rows(lstm, inputs, MASK)[0].dtype == torch.bfloat16
+    plain_types.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.compiler, "is_compiling", lambda: True)
+        torch.testing.assert_close(read_rows(lstm, inputs, MASK)[0], expected)
+    assert plain_types == {torch.float32}
+    plain_types.clear()
+    read_rows(network(nn.LSTM, bias=False).float(), inputs, MASK)
+    assert plain_types == {torch.float32}

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from elmo_framework import components
+from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.config.parse import parse
 from elmo_framework.experiment.terms import ExampleTerms
-from elmo_framework.study.folder import Split, StudyFolder
+from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import cells_of
 from elmo_framework.study.record import Record, write_record
 from elmo_framework.study.state import StudyState
@@ -78,7 +79,7 @@ def add_terms(
     record: Record,
     is_correct: Sequence[int],
     *,
-    split: Split = "validation",
+    split: EvaluationSplit = "validation",
     digest: str = "",
 ) -> None:
     """Write terms of sentences with one name each, which is found or not: F1 is their mean."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.config.load import Config, with_merged
+from elmo_framework.config.load import Config
+from elmo_framework.config.overrides import with_merged
 from elmo_framework.errors import ConfigError
 from elmo_framework.study.check import LoadedStudy, cell_problems, load_study
 from elmo_framework.study.search import Trial

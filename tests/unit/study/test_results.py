@@ -12,7 +12,7 @@ from elmo_framework.analysis.statistics import Resamples, holm
 from elmo_framework.errors import DataError
 from elmo_framework.experiment.terms import ExampleTerms, score_function
 from elmo_framework.study.folder import StudyFolder
-from elmo_framework.study.results import Results, Row, Section
+from elmo_framework.study.results import Results, Section, VariantRow
 from tests.unit.study.studies import (
     CONFIG,
     METRIC,
@@ -32,7 +32,7 @@ def results(folder: Path, **changes: object) -> Results:
     return Results.of(study_state(folder, **changes), num_resamples=500)
 
 
-def rows(section: Section) -> dict[str, Row]:
+def rows(section: Section) -> dict[str, VariantRow]:
     return {row.variant: row for row in section.rows}
 
 

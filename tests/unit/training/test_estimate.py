@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_framework.training.console import Estimate
+from elmo_framework.training.console import ResourceEstimate
 from elmo_framework.training.state import StepReport, TrainingState
 from tests.unit.training.toy import Toy
 
@@ -19,7 +19,7 @@ BYTES_OF_WEIGHTS = 4 * (2 * 4 + 4 + 1)
 def estimated(directory: Path, capsys: pytest.CaptureFixture[str], **options: Any) -> list[str]:
     """Messages about updates that take a second each and read four tokens."""
     trainer = Toy(directory, **{"num_epochs": None, **options}).trainer
-    estimate = Estimate(trainer)
+    estimate = ResourceEstimate(trainer)
     estimate.start(TrainingState())
     for step in range(1, min(trainer.num_steps or 40, 40) + 1):
         estimate.step(report(step))
@@ -61,7 +61,7 @@ def test_estimate_uses_the_first_limit(
 def test_rate_excludes_warm_up_and_evaluations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    estimate = Estimate(Toy(tmp_path, num_epochs=None, num_steps=200).trainer)
+    estimate = ResourceEstimate(Toy(tmp_path, num_epochs=None, num_steps=200).trainer)
     estimate.start(TrainingState())
     for step in range(1, 26):
         slow, evaluated = 9.0 * (step <= 5), 100.0 * (step > 10)

@@ -35,7 +35,7 @@ def source() -> BatchSource[ToyBatch]:
 
 
 def evaluator_of(batches: BatchSource[Any]) -> Evaluator:
-    return Evaluator(batches, group=ProcessGroup(Rank()), device=torch.device("cpu"))
+    return Evaluator(batches, group=ProcessGroup(), device=torch.device("cpu"))
 
 
 def test_scores_cover_the_whole_data(model: ToyModel) -> None:
@@ -172,7 +172,7 @@ def test_stop_request_of_another_process_stops_this_one() -> None:
 
 def test_single_process_can_stop_after_each_batch() -> None:
     interrupt = Interrupt()
-    evaluator = Evaluator(source(), group=ProcessGroup(Rank()), device=torch.device("cuda"))
+    evaluator = Evaluator(source(), group=ProcessGroup(), device=torch.device("cuda"))
     batches = evaluator._batches(interrupt)
     next(batches)
     interrupt.request(signal.SIGINT)

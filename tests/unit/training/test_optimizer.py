@@ -43,11 +43,44 @@ def test_adagrad_follows_its_equation() -> None:
     assert parameter.item() == pytest.approx(1 - 0.2 * 2 / (1 + 2**2) ** 0.5)
 
 
+@pytest.mark.parametrize(("type_", "decay"), [("adam", 0.0), ("adamw", 0.01)])
+def test_adam_follows_its_equations(type_: str, decay: float) -> None:
+    parameter = nn.Parameter(torch.tensor([1.0]))
+    optimizer = parse(Optimizer, {"type": type_, "lr": 0.1}, source="test").build()
+    optimizer = optimizer.create([parameter])
+    weight, mean, square = 1.0, 0.0, 0.0
+    for step, gradient in enumerate((2.0, -0.5), 1):
+        parameter.grad = torch.tensor([gradient])
+        optimizer.step()
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        root = (square / (1 - 0.999**step)) ** 0.5 + 1e-8
+        weight -= 0.1 * decay * weight + 0.1 * mean / (1 - 0.9**step) / root
+    assert parameter.item() == pytest.approx(weight)
+
+
+@pytest.mark.parametrize("type_", ["adagrad", "adam", "adamw"])
 @pytest.mark.parametrize(("device", "fused"), [("cpu", True), ("meta", None)])
-def test_adagrad_is_pytorch_s_fused_one_on_the_cpu(device: str, fused: bool | None) -> None:
+def test_optimizers_are_fused_on_the_cpu(type_: str, device: str, fused: bool | None) -> None:
     parameter = nn.Parameter(torch.ones(2, device=device))
-    created = parse(Optimizer, "adagrad", source="test").build().create([parameter])
+    created = parse(Optimizer, type_, source="test").build().create([parameter])
     assert created.param_groups[0]["fused"] is fused
+
+
+def test_a_checkpoint_of_an_optimizer_that_was_not_fused_continues_with_its_bits() -> None:
+    """Those of earlier versions; fused arithmetic rounds otherwise."""
+    gradients, parameters = torch.randn(5, 40, generator=torch.Generator().manual_seed(0)), []
+    for is_resumed in (False, True):
+        parameter = nn.Parameter(torch.ones(40))
+        optimizer: torch.optim.Optimizer = torch.optim.Adam([parameter])
+        for number, gradient in enumerate(gradients):
+            if is_resumed and number == 2:
+                state = optimizer.state_dict()
+                optimizer = parse(Optimizer, "adam", source="test").build().create([parameter])
+                optimizer.load_state_dict(state)
+            parameter.grad = gradient.clone()
+            optimizer.step()
+        parameters.append(parameter)
+    assert torch.equal(*parameters)
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.3])

@@ -137,7 +137,7 @@ def test_accumulated_gradients_are_averaged_once(
 
 
 def test_single_process_sums_its_own_values() -> None:
-    group = ProcessGroup(Rank())
+    group = ProcessGroup()
     assert group.sum({"a": 1.0}) == {"a": 1.0}
     assert group.gather("x") == group.gather_to_first("x") == ["x"]
     model = nn.Linear(1, 1)

@@ -181,7 +181,7 @@ def test_update_time_excludes_evaluation_and_saving(
     }
     recorder = Recorder()
     toy = Toy(tmp_path, callbacks=[recorder], num_steps=5, **due)
-    monkeypatch.setattr(toy.trainer, "_update", taking(1, toy.trainer._update))
+    monkeypatch.setattr(toy.trainer, "_recorded_update", taking(1, toy.trainer._recorded_update))
     monkeypatch.setattr(recorder, "step", taking(2, recorder.step))
     monkeypatch.setattr(toy.checkpointer, "save", taking(100, toy.checkpointer.save))
     assert toy.trainer.evaluator is not None
@@ -340,7 +340,7 @@ def test_a_nan_score_with_a_finite_loss_blames_the_metric(
 def test_non_finite_gradient_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Toy(tmp_path)
     result = UpdateResult(torch.zeros(()), torch.tensor(float("inf")), None)
-    monkeypatch.setattr(toy.trainer, "_update", lambda *_: result)
+    monkeypatch.setattr(toy.trainer, "_recorded_update", lambda *_: result)
     with pytest.raises(RunError, match="the gradient norm is inf at step 1 "):
         toy.run()
 

@@ -171,8 +171,15 @@ def test_missing_weights_are_refused(numpy_bilm, tmp_path: Path) -> None:
     (folder / "weights.hdf5").unlink()
     with pytest.raises(DataError, match=r"weights.hdf5"):
         load(folder)
-    with pytest.raises(DataError, match=r"weights.hdf5: not a weight file of a biLM"):
-        reference(bilm_files(folder))
+    files = bilm_files(folder)
+    with pytest.raises(DataError, match=r"weights.hdf5: file not found$"):
+        reference(files)
+    files.options.unlink()
+    with pytest.raises(DataError, match=r"options.json: file not found$"):
+        reference(files)
+    files.options.mkdir()
+    with pytest.raises(DataError, match=r"options.json: not a file of a biLM"):
+        reference(files)
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:100], lambda content: b""])

@@ -57,6 +57,14 @@ def test_words_count_per_sentence_and_tags_per_predicate():
     }
 
 
+def test_a_model_without_counts_asks_for_predicates():
+    with pytest.raises(DataError, match=r"which words are predicates in 'Cats .*pass their"):
+        example_predicates(SrlExample(WORDS, None), Vocabularies({}))
+    assert example_predicates(SrlExample(WORDS, None, (1,)), Vocabularies({})) == (1,)
+    trained = Vocabularies({"forms": Counter(["cats"]), "predicates": Counter()})
+    assert example_predicates(SrlExample(WORDS, None), trained) == (None,)
+
+
 def test_predicates_are_words_marked_half_of_the_time():
     go = SrlExample(("Go", "and", "go"), (Proposition(0, ("B-V", "O", "O")),))
 

@@ -1,4 +1,4 @@
-"""Read all examples of a data file once, to choose the sizes of a config."""
+"""Statistics of the examples of a data file, from which the sizes of a config follow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MIN_EXAMPLES = 20
 
 
 @dataclass(frozen=True)
-class Survey:
+class DataStatistics:
     """Statistics of the examples of a data file.
 
     Attributes:
@@ -65,7 +65,9 @@ class Survey:
         return label, self.labels[label] / self.num_examples
 
 
-def survey(path: Path, reader: Mapping[str, Any], task: HeadTask[Any, Any]) -> Survey:
+def data_statistics(
+    path: Path, reader: Mapping[str, Any], task: HeadTask[Any, Any]
+) -> DataStatistics:
     """Read all examples of a file or a folder.
 
     Args:
@@ -92,9 +94,9 @@ def survey(path: Path, reader: Mapping[str, Any], task: HeadTask[Any, Any]) -> S
             if len(sentences) < _NUM_SENTENCES:
                 sentences += words
             num_without_answer += isinstance(example, PassageQuestion) and not example.answers
-            found = list(_labels(example, task))
-            has_spans |= any(span for _, span in found)
-            labels.update({label for label, _ in found})
+            own_labels = list(_labels(example, task))
+            has_spans |= any(span for _, span in own_labels)
+            labels.update({label for label, _ in own_labels})
     if len(lengths) < _MIN_EXAMPLES:
         raise RunError(
             f"{path}: found {len(lengths)} examples; a part of them is held out, so at least "
@@ -102,7 +104,7 @@ def survey(path: Path, reader: Mapping[str, Any], task: HeadTask[Any, Any]) -> S
         )
     if len(labels) == 1 and not has_spans:
         raise RunError(f"{path}: all examples have the label {next(iter(labels))!r}")
-    return Survey(lengths, labels, has_spans, num_without_answer, guess_language(sentences))
+    return DataStatistics(lengths, labels, has_spans, num_without_answer, guess_language(sentences))
 
 
 def _labels(example: Any, task: HeadTask[Any, Any]) -> Iterator[tuple[str, bool]]:
@@ -113,6 +115,6 @@ def _labels(example: Any, task: HeadTask[Any, Any]) -> Iterator[tuple[str, bool]
     if isinstance(task, MultiLabelTask):
         yield from ((each, False) for each in task.gold(example))
     if isinstance(example, TaggedSentence):
-        found = spans(example.tags or ())
-        yield from ((span.label, True) for span in found)
-        yield from ((tag, False) for tag in example.tags or () if tag != "O" and not found)
+        tagged_spans = spans(example.tags or ())
+        yield from ((span.label, True) for span in tagged_spans)
+        yield from ((tag, False) for tag in example.tags or () if tag != "O" and not tagged_spans)

@@ -1,4 +1,4 @@
-"""Metrics, settings and mistakes of runs, as a report shows them next to each other."""
+"""Runs as a report shows them next to each other: metrics, settings and mistakes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ErrorSearch:
 
 @final
 @dataclass(frozen=True)
-class RunFigures:
+class ReportedRun:
     """A run as a report shows it.
 
     Attributes:
@@ -78,25 +78,25 @@ class RunFigures:
         return class_scores(self.metrics)
 
 
-def read_figures(
+def read_reported_runs(
     runs: Sequence[RunDirectory],
     *,
     errors: ErrorSearch | None = None,
     packages: Sequence[str] = (),
     bilms: Sequence[Path | str] = (),
-) -> list[RunFigures]:
+) -> list[ReportedRun]:
     """Read runs; with `errors`, score them too.
 
     Raises:
         RunError: with `errors`: a run cannot be loaded, predicts nothing, or has no data.
         DataError: with `errors`: the data cannot be read, or have no labels.
     """
-    figures = []
+    reported = []
     for run, name in zip(runs, short_names([run.path for run in runs]), strict=True):
         files = run.read(run.config), run.read(run.metadata), run.read(run.metrics)
         searched = {} if errors is None else _mistakes(run, errors, packages, bilms)
-        figures.append(RunFigures(name, run, *files, **searched))
-    return figures
+        reported.append(ReportedRun(name, run, *files, **searched))
+    return reported
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The parts of the page of a study: headings, tables and pictures."""
+"""Parts of the report of a study: headings, tables and pictures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from elmo_framework.analysis.page import render
 from elmo_framework.console import plural
 from elmo_framework.study.record import SEED_MARK
 from elmo_framework.study.results import (
-    Comparison,
     Results,
-    Row,
     SearchResult,
     Section,
     TrialResult,
+    VariantComparison,
+    VariantRow,
 )
 from elmo_framework.study.tables import (
     MINUS,
@@ -39,7 +39,7 @@ _STRIP_WIDTH = 120
 
 
 @dataclass(frozen=True)
-class PagePart:
+class ReportPart:
     """A heading and what is below it.
 
     Attributes:
@@ -59,21 +59,21 @@ class PagePart:
     name: str = ""
 
 
-def page_parts(results: Results) -> Iterator[PagePart]:
-    """Yield the parts of the page of a study."""
-    yield PagePart(paragraphs=[_summary(results)])
+def report_parts(results: Results) -> Iterator[ReportPart]:
+    """Yield the parts of the report of a study."""
+    yield ReportPart(paragraphs=[_summary(results)])
     if results.missing:
         rows = [
             [TableCell(names, is_text=True), TableCell(reason, is_text=True)]
             for names, reason in _joined(results.missing)
         ]
-        yield PagePart("Runs without a score", tables=[Table(("run", "reason"), rows)])
+        yield ReportPart("Runs without a score", tables=[Table(("run", "reason"), rows)])
     for section in results.sections:
         yield _section_part(section)
     for search in results.searches:
         yield _search_part(search)
     yield from _layer_part(results.sections)
-    yield PagePart("How to read this", _notes())
+    yield ReportPart("How to read this", _notes())
 
 
 def _joined(missing: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -90,6 +90,8 @@ def _summary(results: Results) -> str:
     counts = f"{plural(len(results.records), 'record')}"
     if results.missing:
         counts += f"; {plural(len(results.missing), 'run')} without a score"
+    if num_copied := sum(record.origin is not None for record in results.records):
+        counts += f"; {num_copied} copied from other studies, which they name as `origin`"
     if any(section.split == "test" for section in results.sections):
         return f"{counts}. Development data chose the weights; test data, scored once, judge."
     return f"{counts}. Development data only: no run is scored on test data yet (--final)."
@@ -109,7 +111,7 @@ def _notes() -> list[str]:
     ]
 
 
-def _section_part(section: Section) -> PagePart:
+def _section_part(section: Section) -> ReportPart:
     tables = [_score_table(section), *([_comparison_table(section)] if section.comparisons else [])]
     if {row.fraction for row in section.rows} == {1.0}:
         tables = [table.without("data") for table in tables]
@@ -118,7 +120,7 @@ def _section_part(section: Section) -> PagePart:
     obstacle = f" Intervals are over seeds only: {section.obstacle}." if section.obstacle else ""
     better = "larger" if section.metric.startswith("+") else "smaller"
     further = "" if all(row.num_planned for row in section.rows) else _FURTHER
-    return PagePart(
+    return ReportPart(
         f"{section.config}: {_DATA[section.split]}{over}",
         [f"{section.metric[1:]}{_scale(section).unit}; {better} is better.{obstacle}{further}"],
         tables,
@@ -147,7 +149,7 @@ def _score_table(section: Section) -> Table:
     return Table(headers, rows)
 
 
-def _runs_cell(section: Section, row: Row) -> TableCell:
+def _runs_cell(section: Section, row: VariantRow) -> TableCell:
     links = [
         Link(
             str(run.record.seed),
@@ -166,7 +168,7 @@ def _comparison_table(section: Section) -> Table:
     return Table(headers, [_comparison_row(each, scale) for each in section.comparisons])
 
 
-def _comparison_row(each: Comparison, scale: Scale) -> list[TableCell]:
+def _comparison_row(each: VariantComparison, scale: Scale) -> list[TableCell]:
     source = f"{_names(each.better)} minus {_names(each.worse)}"
     reduction = each.error_reduction
     return [
@@ -180,13 +182,13 @@ def _comparison_row(each: Comparison, scale: Scale) -> list[TableCell]:
     ]
 
 
-def _search_part(search: SearchResult) -> PagePart:
+def _search_part(search: SearchResult) -> ReportPart:
     config, variant, fraction = search.cell
     scores = [trial.score for trial in search.trials if trial.score is not None]
     scale = Scale.of(search.metric, scores)
     rows = [_trial_row(trial, scale) for trial in search.trials]
     part = "" if fraction == 1 else f", {percent(fraction)} of the data"
-    return PagePart(
+    return ReportPart(
         f"Search: {config}, {variant}{part}: development data",
         [_verdict(search)],
         [
@@ -249,7 +251,7 @@ def _panel(section: Section) -> Panel | None:
     return Panel(title, tuple(curves), ticks=ticks, axis="amount of training data")
 
 
-def _strip(section: Section, row: Row) -> str:
+def _strip(section: Section, row: VariantRow) -> str:
     """Draw the scores, the mean and the interval of a row, on an axis of the section."""
     values = [value for each in section.rows for value in _extent(each)]
     low, high = min(values), max(values)
@@ -269,7 +271,7 @@ def _strip(section: Section, row: Row) -> str:
     )
 
 
-def _extent(row: Row) -> list[float]:
+def _extent(row: VariantRow) -> list[float]:
     return [*(run.score for run in row.runs), *(row.mean.interval or ())]
 
 
@@ -307,14 +309,14 @@ def layer_weights(section: Section) -> Iterator[LayerWeights]:
             yield LayerWeights(name, weights, gamma, _names(row))
 
 
-def _layer_part(sections: Sequence[Section]) -> Iterator[PagePart]:
+def _layer_part(sections: Sequence[Section]) -> Iterator[ReportPart]:
     of_records = [section for section in sections if section.split == "validation"]
     mixes = [weights for section in of_records for weights in layer_weights(section)]
     if mixes:
         num_layers = max(len(each.weights) for each in mixes)
         rows = [_layer_row(each, num_layers) for each in mixes]
         headers = ["mix", *(f"s_{layer}" for layer in range(num_layers)), "gamma"]
-        yield PagePart(
+        yield ReportPart(
             "Layer weights",
             ["Softmax weights of the layers and the scale gamma, at the best step of each run."],
             [Table(headers, rows)],
@@ -333,7 +335,7 @@ def _layer_row(each: LayerWeights, num_layers: int) -> list[TableCell]:
     return [TableCell(each.name, is_text=True), *numbers]
 
 
-def _names(row: Row) -> str:
+def _names(row: VariantRow) -> str:
     return ", ".join(run.record.name for run in row.runs)
 
 
