@@ -251,23 +251,43 @@ def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
     narrow = weight.to(torch.bfloat16)
     if not (has_onednn(weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
         return lambda rows: _plus(functional.linear(rows.to(narrow.dtype), narrow), bias, weight)
-    laid_out = torch.ops.mkldnn._reorder_linear_weight(narrow, _NUM_ROWS_OF_LAYOUT)
-    return lambda rows: _plus(_onednn(rows.to(narrow.dtype), laid_out, None), bias, weight)
+    of_onednn = torch.ops.mkldnn._reorder_linear_weight(narrow, _NUM_ROWS_OF_LAYOUT)
+    return lambda rows: _plus(_onednn(rows.to(narrow.dtype), of_onednn, None), bias, weight)
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
     narrow, scales = quantized(weight)
-    laid_out = torch.ops.onednn.qlinear_prepack(narrow, None)
-    offsets = torch.zeros(len(weight), dtype=torch.int)
+    sums = _sums_of_int8(narrow) if _has_exact_int8() else laid_out(narrow.to(weight.dtype))
 
     def multiplied(rows: Tensor) -> Tensor:
         of_rows = row_scales(rows)[:, None]
-        shifted = (rows / of_rows).round_().add_(_OFFSET).to(torch.uint8)
-        arguments = (shifted, 1.0, _OFFSET, laid_out, scales, offsets, None)
+        outputs = sums((rows / of_rows).round_())
+        return _plus(outputs.mul_(scales).mul_(of_rows), bias, weight)
+
+    return multiplied
+
+
+def _has_exact_int8() -> bool:
+    """Return whether oneDNN adds products of int8 in 32 bits.
+
+    On CPUs without VNNI it adds pairs of them in 16 bits, which are too few for 8-bit weights.
+    """
+    return torch.cpu._is_vnni_supported()
+
+
+def _sums_of_int8(weight: Tensor) -> Product:
+    """Return the product with whole numbers from -127 to 127, in float32."""
+    of_onednn = torch.ops.onednn.qlinear_prepack(weight, None)
+    scales = torch.ones(len(weight))
+    offsets = torch.zeros(len(weight), dtype=torch.int)
+
+    def multiplied(rows: Tensor) -> Tensor:
+        shifted = (rows + _OFFSET).to(torch.uint8)
+        arguments = (shifted, 1.0, _OFFSET, of_onednn, scales, offsets, None)
         outputs: Tensor = torch.ops.onednn.qlinear_pointwise(
             *arguments, 1.0, 0, torch.float32, "none", [], ""
         )
-        return _plus(outputs.mul_(of_rows), bias, weight)
+        return outputs
 
     return multiplied
 

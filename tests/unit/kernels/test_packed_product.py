@@ -101,6 +101,15 @@ def test_the_plain_product_is_the_same_without_a_compiler(
     torch.testing.assert_close(plain, expected, rtol=error, atol=error)
 
 
+def test_int8_is_the_same_without_vnni(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There oneDNN adds pairs of products in 16 bits, too few for the largest ones."""
+    weight, bias, rows = random(64, 64).abs(), random(64), random(5, 64).abs()
+    expected = prepared(weight, bias, "int8")(rows)
+    monkeypatch.setattr(product, "pack", lambda *_: None)
+    monkeypatch.setattr(product, "_has_exact_int8", lambda: False)
+    torch.testing.assert_close(prepared(weight, bias, "int8")(rows), expected, rtol=1e-5, atol=1e-4)
+
+
 @needs_compiler
 def test_wrong_tensors_are_refused() -> None:
     packed = pack(random(64, 64), None, "float32")
