@@ -52,6 +52,12 @@ def has_onednn(weight: Tensor) -> bool:
     )
 
 
+def has_bfloat16() -> bool:
+    """Return whether oneDNN computes in bfloat16 on this CPU, which takes AVX-512."""
+    supported: bool = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return supported
+
+
 def require_support(weight: Tensor, precision: Precision) -> None:
     """Raise a ValueError if the device or the type of a weight does not support a precision."""
     if precision == "int8" and not has_onednn(weight):
@@ -249,7 +255,7 @@ def _multiplied(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
     narrow = weight.to(torch.bfloat16)
-    if not (has_onednn(weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+    if not (has_onednn(weight) and has_bfloat16()):
         return lambda rows: _plus(functional.linear(rows.to(narrow.dtype), narrow), bias, weight)
     of_onednn = torch.ops.mkldnn._reorder_linear_weight(narrow, _NUM_ROWS_OF_LAYOUT)
     return lambda rows: _plus(_onednn(rows.to(narrow.dtype), of_onednn, None), bias, weight)

@@ -16,7 +16,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elmo_framework.kernels.backend import autocast_dtype, is_traced, uses_cpu_code
+from elmo_framework.kernels.backend import autocast_dtype, is_traced, no_autocast, uses_cpu_code
+from elmo_framework.kernels.product import has_bfloat16, has_onednn
 from elmo_framework.nn.highway_layer import HighwayWeights, is_compiled, read_highway
 from elmo_framework.nn.packing import Packing, reversed_rows
 
@@ -147,10 +148,17 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tup
 
 
 def _read_direction(network: nn.LSTM | nn.GRU, weights: list[nn.Parameter], rows: Tensor) -> Tensor:
-    """Return "batch tokens hidden" of one direction of a layer, read from left to right."""
+    """Return "batch tokens hidden" of one direction of a layer, read from left to right.
+
+    Where autocast asks oneDNN for an LSTM in bfloat16 and the CPU has none, it is read in float32.
+    """
+    is_lstm = isinstance(network, nn.LSTM)
+    if is_lstm and autocast_dtype(rows) and has_onednn(weights[0]) and not has_bfloat16():
+        with no_autocast(rows):
+            return _read_direction(network, weights, rows.to(weights[0].dtype))
     start = rows.new_zeros(1, len(rows), network.hidden_size)
     # has_biases, num_layers, dropout, train, bidirectional, batch_first
     options = network.bias, 1, 0.0, False, False, True
-    if isinstance(network, nn.LSTM):
+    if is_lstm:
         return torch.lstm(rows, (start, start), tuple(weights), *options)[0]
     return torch.gru(rows, start, tuple(weights), *options)[0]

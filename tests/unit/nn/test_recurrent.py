@@ -75,6 +75,33 @@ def test_batch_equals_single_rows_without_padding(read, kind):
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_rows_are_read_under_autocast(kind):
+    recurrent = network(kind, num_layers=2, bidirectional=True).float()
+    inputs = random_inputs().float().requires_grad_()
+    expected, expected_last = read_rows(recurrent, inputs, MASK)
+
+    with torch.autocast("cpu", torch.bfloat16):
+        read_outputs, read_last = read_rows(recurrent, inputs, MASK)
+    read_last.sum().backward()
+
+    torch.testing.assert_close(read_outputs.float(), expected, atol=0.02, rtol=0)
+    torch.testing.assert_close(read_last.float(), expected_last, atol=0.02, rtol=0)
+    assert inputs.grad.abs().sum() > 0
+
+
+def test_an_lstm_is_read_in_float32_where_the_cpu_has_no_bfloat16(monkeypatch):
+    monkeypatch.setattr(recurrent_module, "has_bfloat16", lambda: False)
+    lstm = network(nn.LSTM, num_layers=2).float()
+    inputs = random_inputs().to(torch.bfloat16)
+
+    with torch.autocast("cpu", torch.bfloat16):
+        read_outputs, _ = read_rows(lstm, inputs, MASK)
+
+    expected, _ = read_rows(lstm, inputs.float(), MASK)
+    torch.testing.assert_close(read_outputs, expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 def test_padding_changes_nothing(read, kind):
     recurrent = network(kind, bidirectional=True)
     inputs = random_inputs()
