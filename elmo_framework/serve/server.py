@@ -27,6 +27,7 @@ from elmo_framework.serve.served_run import ServedRun, model_name, require_disti
 
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
 _BACKLOG = 2_048
+_MAX_PORT = 65_535
 
 
 def serve(job: ServingJob, *, announce: Callable[[str], None]) -> None:
@@ -149,8 +150,11 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that is bound and does not accept yet.
 
     Raises:
-        RunError: the host is unknown, or the port is taken or not permitted.
+        RunError: the host is unknown, or the port is taken, not permitted or out of range.
     """
+    # getaddrinfo takes a number that is too large modulo 65,536.
+    if not 0 <= port <= _MAX_PORT:
+        raise RunError(f"--port {port}: expected a number from 0 to {_MAX_PORT}")
     with ExitStack() as on_error:
         try:
             family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

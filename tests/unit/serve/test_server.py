@@ -66,11 +66,14 @@ def test_a_bad_address_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         port = taken.getsockname()[1]
         assert main(["serve", "runs/missing", "--port", str(port)]) == 2
     assert f"--port {port}: Address already in use" in capsys.readouterr().err
-    assert main(["serve", "runs/missing", "--port", "70000"]) == 2
+    for port in "70000", "-1":
+        assert main(["serve", "runs/missing", "--port", port]) == 2
+        expected = f"error: --port {port}: expected a number from 0 to 65535\n"
+        assert capsys.readouterr().err == expected
     assert main(["serve", "runs/missing", "--host", "no such host"]) == 2
     assert main(["serve", "minni", "--port", "0"]) == 2
     errors = capsys.readouterr().err.splitlines()
-    assert [line.startswith("error: ") for line in errors] == [True] * 3
+    assert [line.startswith("error: ") for line in errors] == [True] * 2
     assert "minni: neither a folder, an archive" in errors[-1]
     assert "Did you mean 'mini'?" in errors[-1]
 
