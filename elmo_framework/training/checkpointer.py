@@ -99,6 +99,7 @@ class Checkpointer:
         Raises:
             RunError: the checkpoint cannot be read.
         """
+        self.finish()  # what this process still writes is no leftover
         if self._group.is_first:
             for leftover in list(self._directory.glob(".*step-*")):
                 remove(leftover)

@@ -246,6 +246,32 @@ def test_a_thread_writes_what_an_accelerator_had_when_it_was_saved(
         assert torch.equal(written[name], tensor)
 
 
+def test_what_the_thread_writes_is_no_leftover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Toy(tmp_path, num_steps=1)
+    is_begun, is_awaited = threading.Event(), threading.Event()
+    write, finish = toy.checkpointer._write, toy.checkpointer.finish
+
+    def write_later(folder: Path, *arguments: Any) -> None:
+        folder.mkdir()
+        is_begun.set()
+        assert is_awaited.wait(30)
+        folder.rmdir()
+        write(folder, *arguments)
+
+    def await_it() -> None:
+        is_awaited.set()
+        finish()
+
+    with accelerator_code():
+        monkeypatch.setattr(toy.checkpointer, "_write", write_later)
+        toy.trainer._save(toy.checkpointer)
+        assert is_begun.wait(30)
+        monkeypatch.setattr(toy.checkpointer, "finish", await_it)
+        assert toy.checkpointer.restore() is not None
+
+
 def test_an_error_of_the_thread_stops_the_next_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
