@@ -58,6 +58,9 @@ _WITH_VALUES = {
 }
 """Flags that may have their value after `=`."""
 
+_WITHOUT_VALUES = {"--offline", "--traceback"}
+"""Flags of ours that any command takes."""
+
 _COMMAND_AND_FOLDER = 2
 
 
@@ -111,7 +114,7 @@ def _one_key_per_flag(arguments: Sequence[str]) -> Iterator[str]:
         before = arguments[number - 1] if number else ""
         if argument.startswith("-"):
             flag = argument if argument in _KEYS else ""
-        elif before.startswith("-"):
+        elif before.startswith("-") and before not in _WITHOUT_VALUES:
             pass  # the value of a flag
         elif flag and num_places == _COMMAND_AND_FOLDER:
             yield flag

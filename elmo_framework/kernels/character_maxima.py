@@ -85,7 +85,10 @@ class CharacterTables:
 
         Raises:
             IndexError: an id is unknown.
+            ValueError: there are fewer characters than a convolution is wide.
         """
+        if ids.shape[1] < (width := self._blocks[0].width):
+            raise ValueError(f"words of {ids.shape[1]} characters; a convolution is {width} wide")
         outputs = self._tables[0].new_empty(len(ids), self._num_outputs)
         functions = _library(outputs)
         if functions is None or not ids.is_cpu:

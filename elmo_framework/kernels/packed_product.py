@@ -14,12 +14,13 @@ from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.precision import Precision as Precision
 
 ARITHMETIC: Mapping[Precision, str] = {
-    "float32": "float32",
+    "float32": "float32, own products",
     "bfloat16": "bfloat16",
     "int8": "int8, a scale per row",
 }
 """Identifies the numbers that a precision gives. What is kept on the disk has it in its key, so
-that results of an earlier arithmetic (the first int8 had one scale for all rows) are not mixed in.
+that results of an earlier arithmetic (the first float32 had oneDNN's products, the first int8 one
+scale for all rows) are not mixed in.
 """
 
 _GROUP = 64

@@ -77,7 +77,8 @@ class FrozenLstm:
             rows = outputs[0]
         size = self.hidden_size
         last = torch.cat([hidden[:, :size] for ((hidden, _),) in states], dim=1)
-        return rows.view(*mask.shape, len(states), -1)[..., :size].flatten(2), last
+        parts = rows.view(*mask.shape, len(states), rows.shape[2] // len(states))
+        return parts[..., :size].flatten(2), last
 
 
 def _packed(

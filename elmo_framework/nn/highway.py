@@ -32,7 +32,8 @@ class Linear(nn.Linear, TensorPart):
     def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
         if self._frozen is None or torch.is_grad_enabled():
             return linear(input, self.weight, self.bias)
-        return self._frozen(input.flatten(0, -2)).view(*input.shape[:-1], self.out_features)
+        rows = input.flatten(0, -2).to(self.weight.dtype)  # in mixed precision, it is bfloat16
+        return self._frozen(rows).view(*input.shape[:-1], self.out_features)
 
 
 class Highway(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +17,24 @@ _IGNORED = "plugins"
 def changed_keys(
     before: Mapping[str, Any],
     now: Mapping[str, Any],
-    digests: Collection[str],
     *,
+    is_moved: Callable[[Change], bool],
     given: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """List where a config differs from that of a record: `path: value before -> value now`.
 
-    A file that was moved is no difference. It is recognized by its name, and, if it is there, by
-    the digest of its content.
-
     Args:
         before: the config of the record or of the run, with all defaults.
         now: the same of the study.
-        digests: SHA-256 of the data of the record.
+        is_moved: whether a change is that of the path of a file that was moved, which is no
+            difference.
         given: the config of the study as its user wrote it: keys of later versions that it does
             not set are no difference.
     """
     return [
         shown_change(change)
         for change in changes(before, now, given=given)
-        if change[0].split(".")[0].split("[")[0] != _IGNORED and not _is_moved(change, digests)
+        if change[0].split(".")[0].split("[")[0] != _IGNORED and not is_moved(change)
     ]
 
 
@@ -49,12 +47,27 @@ def digest_of_test_data(experiment: Experiment, path: Path) -> str:
     return digest(experiment.reader("test").files(path))
 
 
-def _is_moved(change: Change, digests: Collection[str]) -> bool:
+def is_same_path(change: Change) -> bool:
+    """Return whether a path has only been written in another way."""
     _, before, now = change
+    are_paths = isinstance(before, str) and isinstance(now, str)
+    return are_paths and Path(before).absolute() == Path(now).absolute()
+
+
+def is_moved(change: Change, digests: Collection[str]) -> bool:
+    """Return whether a file of a run of this study was moved, or its path written in another way.
+
+    It is recognized by its name, and, if it is there, by the digest of its content.
+
+    Args:
+        change: of a value in the config.
+        digests: SHA-256 of the data of the record.
+    """
+    _, before, now = change
+    if is_same_path(change):
+        return True
     if not (isinstance(before, str) and isinstance(now, str)):
         return False
-    if Path(before).absolute() == Path(now).absolute():
-        return True
     if "/" not in before + now or Path(before).name != Path(now).name:
         return False
     path = Path(now)

@@ -19,6 +19,7 @@ from elmo_framework.errors import ElmoFrameworkError, RunError, StoppedError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Split
 from elmo_framework.experiment.load_run import load
+from elmo_framework.experiment.references import recorded_models
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.train import train_assembly
 from elmo_framework.model.head import Head
@@ -147,9 +148,22 @@ def _record(
         training={key: training[key] for key in _TRAINING if key in training},
         minutes=round(training["training_duration"] / 60, 3),
         experiment=Cell(plan, (plan.seed,)).experiment,
-        digests={**digests, "data": _by_relative_path(digests["data"])},
+        digests={
+            **digests,
+            "data": _by_relative_path(digests["data"]),
+            "bilm": {**_models(run), **digests["bilm"]},
+        },
         versions=recorded_versions(metadata),
     )
+
+
+def _models(run: RunDirectory) -> dict[str, str]:
+    """Return the SHA-256 of the models that a run refers to, also of those that it tunes."""
+    return {
+        path.removeprefix("model."): model.sha256
+        for path, model in recorded_models(run).items()
+        if model.sha256 is not None
+    }
 
 
 def _by_relative_path(digests: Mapping[str, str]) -> dict[str, str]:

@@ -41,8 +41,9 @@ class Record:
         training: steps, the best step, seconds, the reason of the end, numbers of parameters.
         minutes: wall-clock time of the training.
         experiment: the config of the run with all defaults, without its test data.
-        digests: SHA-256 of the data (`data`, by path relative to the working directory), of the
-            frozen biLMs (`bilm`), and of test data in files of their own (`test`).
+        digests: SHA-256 of the data (`data`, by path relative to the working directory; first the
+            training data), of the biLMs and other encoders before training (`bilm`), and of test
+            data in files of their own (`test`).
         versions: of the framework and its libraries, machine, commit.
         origin: the study and the run that it was copied from; None if it was trained here.
     """

@@ -13,14 +13,18 @@ from filelock import Timeout
 from elmo_framework import console
 from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.errors import RunError
+from elmo_framework.experiment.config_changes import Change
 from elmo_framework.experiment.metadata import digests_of_data
 from elmo_framework.experiment.references import external_models
 from elmo_framework.io.files import replacing
-from elmo_framework.study.changes import changed_keys, digest_of_test_data
+from elmo_framework.study.changes import changed_keys, digest_of_test_data, is_same_path
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
 from elmo_framework.study.record import Record, read_records, write_record
 from elmo_framework.study.state import PlannedRun, StudyState
+
+_DATA = ("train_data_path", "validation_data_path")
+"""Where a config names its data; test data of a run are in `Record.digests` only."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,16 @@ class ReusableRecord:
     source: StudyFolder
     name: str
 
-    def copy_to(self, folder: StudyFolder) -> bool:
-        """Write the record and its terms of examples; return whether no other process trains it."""
-        name = self.record.name
+    def copy_to(self, state: StudyState) -> bool:
+        """Write the record and its terms of examples; return whether it is still missing.
+
+        Another process may train the run, or may have trained it since.
+        """
+        folder, name = state.folder, self.record.name
         with suppress(Timeout), folder.lock(name).acquire(timeout=0):
+            state.forget(self.run.plan)
+            if not _is_lacking(state, self.run):
+                return False
             has_test = self.record.test is not None
             splits: list[EvaluationSplit] = ["validation", "test"] if has_test else ["validation"]
             for split in splits:
@@ -57,7 +67,11 @@ class ReusableRecord:
 
 
 def reusable_records(state: StudyState, folders: Sequence[Path]) -> list[ReusableRecord]:
-    """Find missing runs of a study that other studies have: the same config, data and models.
+    """Find missing runs of a study that other studies have: the same config, data and biLMs.
+
+    Data and biLMs are compared by their digests, and may have other paths. All other files, such as
+    word vectors, are known by their paths only. A run that starts from the weights of another one
+    (`init_from`) is not reused, since its record does not say which weights these were.
 
     Scores on test data are copied with `--final` only; those of earlier copies are added then.
 
@@ -97,33 +111,53 @@ def reuse_records(state: StudyState, folders: Sequence[Path]) -> None:
         RunError, DataError: as there.
     """
     for reusable in reusable_records(state, folders):
-        if reusable.copy_to(state.folder):
+        if reusable.copy_to(state):
             record = reusable.record
             console.info(f"{record.name}: its record is that of {record.origin}")
 
 
 @dataclass(frozen=True)
 class _Content:
-    """SHA-256 of what the runs of a cell read: the data, the models, and test data of their own."""
+    """What the runs of a cell read.
 
-    data: frozenset[str]
+    Attributes:
+        data: SHA-256 of the training data, then of the validation data.
+        models: SHA-256 of each model in separate files, by its module; None if it has none.
+        keys: where the config names the files that have a SHA-256.
+        test: SHA-256 of test data of their own.
+        has_initial_weights: whether they start from the weights of another run.
+    """
+
+    data: list[str]
     models: Mapping[str, str | None]
+    keys: frozenset[str]
     test: str | None
+    has_initial_weights: bool
 
     @classmethod
     def of(cls, cell: Cell) -> _Content:
         experiment, test = cell.parsed.build(), cell.plan.test_data_path
+        models = [(each, each.digest()) for each in external_models(cell.parsed)]
+        known = (key for each, sha256 in models if sha256 is not None for key in each.keys)
         return cls(
-            frozenset(digests_of_data(experiment.files()).values()),
-            {each.module: each.digest() for each in external_models(cell.parsed)},
+            list(digests_of_data(experiment.files()).values()),
+            {each.module: sha256 for each, sha256 in models},
+            frozenset([*_DATA, *known]),
             None if test is None else digest_of_test_data(experiment, Path(test)),
+            experiment.init_from is not None,
         )
 
     def is_of(self, record: Record) -> bool:
         models = record.digests.get("bilm", {})
-        return self.data == set(record.digests.get("data", {}).values()) and all(
-            models.get(name) == sha256 for name, sha256 in self.models.items() if sha256 is not None
+        return (
+            not self.has_initial_weights
+            and self.data == list(record.digests.get("data", {}).values())
+            and all(models.get(name) == sha256 for name, sha256 in self.models.items() if sha256)
         )
+
+    def is_moved(self, change: Change) -> bool:
+        """Return whether only a path has changed; `is_of` compares the content."""
+        return is_same_path(change) or change[0] in self.keys
 
 
 @dataclass
@@ -152,13 +186,14 @@ class _RecordFinder:
 
     def _is_same(self, run: PlannedRun, record: Record) -> bool:
         """Return whether a record is of the config of a run, and of the same content."""
-        data, now = record.digests.get("data", {}), run.cell.experiment_of(run.plan)
+        now, content = run.cell.experiment_of(run.plan), self._content(run)
+        is_moved = content.is_moved
         return (
             run.plan.seed == record.seed
             and not record.is_pruned
             and run.plan.metric[1:] in record.validation
-            and not changed_keys(record.experiment, now, data.values(), given=run.plan.raw)
-            and self._content(run).is_of(record)
+            and not changed_keys(record.experiment, now, is_moved=is_moved, given=run.plan.raw)
+            and content.is_of(record)
         )
 
     def _as_record_of(self, run: PlannedRun, folder: StudyFolder, record: Record) -> Record:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from typing import Literal, TypeAlias
 from filelock import FileLock
 
 from elmo_framework.errors import ConfigError
-from elmo_framework.study.changes import changed_keys
+from elmo_framework.study.changes import changed_keys, is_moved
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
 from elmo_framework.study.record import CellKey, Record, read_record
@@ -112,7 +113,8 @@ class StudyState:
         before = folder.read(folder.config) if record is None else record.experiment
         data = {} if record is None else record.digests.get("data", {})
         now = run.cell.experiment_of(run.plan)
-        return changed_keys(before, now, data.values(), given=run.plan.raw)
+        is_moved_now = partial(is_moved, digests=data.values())
+        return changed_keys(before, now, is_moved=is_moved_now, given=run.plan.raw)
 
     def unfinished_cells(self) -> list[Cell]:
         """Return the cells of which a run has no record; with a search, then all cells."""

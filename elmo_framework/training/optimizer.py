@@ -77,11 +77,18 @@ def adagrad(
 def _fused(
     kind: Callable[..., torch.optim.Optimizer], parameters: Parameters, **hyperparameters: Any
 ) -> torch.optim.Optimizer:
-    """Create an optimizer; on the CPU its fused variant, which reads each parameter once."""
+    """Create an optimizer; on the CPU its fused variant, which reads each parameter once.
+
+    That one takes the memory of a parameter for contiguous, whatever its strides are.
+    """
     all_parameters: list[Any] = list(parameters)
     groups = [each["params"] if isinstance(each, dict) else [each] for each in all_parameters]
-    is_on_cpu = all(parameter.device.type == "cpu" for group in groups for parameter in group)
-    return kind(all_parameters, **hyperparameters, fused=True if is_on_cpu else None)
+    is_fused = all(
+        parameter.device.type == "cpu" and parameter.is_contiguous()
+        for group in groups
+        for parameter in group
+    )
+    return kind(all_parameters, **hyperparameters, fused=True if is_fused else None)
 
 
 @Optimizer.register("adam")

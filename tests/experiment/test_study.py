@@ -11,6 +11,7 @@ import pytest
 
 from elmo_framework.commands.main import main
 from elmo_framework.experiment.terms import ExampleTerms, score_function
+from elmo_framework.layers.encoder_files import encoder_reference
 from elmo_framework.study import job as job_module
 from elmo_framework.study.record import read_records
 from tests.experiment.jobs import DATA, numbers
@@ -73,6 +74,23 @@ def test_records_hold_no_path_of_the_machine(
     for path in (tmp_path / "study/results").rglob("*.json"):
         assert str(tmp_path) not in path.read_text()
         assert list(json.loads(path.read_text())["digests"]["data"]) == ["train.txt"]
+
+
+@pytest.mark.parametrize("is_tuned", [False, True])
+def test_record_names_the_bilm_that_a_run_began_with(
+    bilm: Path, tmp_path: Path, is_tuned: bool
+) -> None:
+    elmo = {"type": "elmo_token_embedder", "bilm": str(bilm), "requires_grad": is_tuned}
+    change = {"model": {"embedder": {"token_embedders": {"elmo": elmo}}}}
+    raw = study(configs={"ner": {"config": tagger(), "variants": {"elmo": change}}})
+    assert run(write(tmp_path, raw), tmp_path / "study") == 0
+    (record,) = read_records(tmp_path / "study/results")
+    assert record.digests["bilm"] == {
+        "embedder.token_embedders.elmo": encoder_reference(bilm).digest
+    }
+    assert run(write(tmp_path, raw), tmp_path / "again", "--reuse", str(tmp_path / "study")) == 0
+    (copied,) = read_records(tmp_path / "again/results")
+    assert copied.origin == "study: ner/elmo/seed-1"
 
 
 def test_finished_study_needs_neither_runs_nor_data(

@@ -41,12 +41,16 @@ from elmo_framework.errors import RunError
             "print-results runs -k a b -m metrics.json --keys c d --format csv",
             "print-results runs -k a -k b --keys c --keys d --format csv",
         ),
+        (
+            "--offline print-results --traceback runs -k a b",
+            "--offline print-results --traceback runs -k a -k b",
+        ),
         ("print-results -k a runs", "print-results -k a runs"),
         ("embed mini x --cuda-device 0", "embed mini x --cuda-device 0"),
     ],
 )
 def test_flags_of_allennlp_are_those_of_ours(line: str, expected: str) -> None:
-    command = line.split()[0]
+    command = next(word for word in line.split() if not word.startswith("-"))
     assert translated_flags(command, line.split())[0] == expected.split()
     if command != "embed":
         assert _parse(line.split()) == _parse(expected.split())

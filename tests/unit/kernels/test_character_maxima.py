@@ -71,6 +71,14 @@ def test_windows_after_a_word_count() -> None:
 
 
 @needs_compiler
+def test_words_shorter_than_a_convolution_are_refused() -> None:
+    vectors, convolutions = parameters(3)
+    words = ids(4)[:, : max(WIDTHS) - 1]
+    with pytest.raises(ValueError, match="words of 6 characters; a convolution is 7 wide"):
+        CharacterTables(vectors, convolutions, PADDING).maxima(words)
+
+
+@needs_compiler
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_a_word_does_not_depend_on_others(num_threads: int) -> None:
     tables, words = CharacterTables(*parameters(70), PADDING), ids(40)

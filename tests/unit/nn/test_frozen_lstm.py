@@ -42,6 +42,15 @@ def test_outputs_and_last_states_equal_those_of_pytorch(
 
 
 @needs_compiler
+@torch.no_grad()
+def test_no_rows_have_no_outputs() -> None:
+    packed = FrozenLstm.of(network(bidirectional=True))
+    assert packed is not None
+    outputs, last = packed.read(inputs()[:0], MASK[:0])
+    assert (outputs.shape, last.shape) == ((0, 9, 40), (0, 40))
+
+
+@needs_compiler
 def test_other_networks_are_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert FrozenLstm.of(network(proj_size=4)) is None
     assert FrozenLstm.of(network().double()) is None

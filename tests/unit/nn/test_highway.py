@@ -49,6 +49,17 @@ def test_a_row_has_the_same_bits_among_any_others(dim: int) -> None:
             assert torch.equal(module(rows[:number]), together[:number])
 
 
+def test_frozen_layers_read_bfloat16_in_mixed_precision() -> None:
+    torch.manual_seed(0)
+    module, rows = Highway(8, 1), torch.randn(4, 3, 8).bfloat16()
+    expected = module(rows.float())
+    for layer in module.layers:
+        layer.carry.freeze("float32")
+        layer.transform.freeze("float32")
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(module(rows).float(), expected, atol=0.02, rtol=0.02)
+
+
 def test_gradients_reach_every_parameter() -> None:
     module = network()
     module(torch.randn(20, 5, dtype=torch.double)).square().sum().backward()

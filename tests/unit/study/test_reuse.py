@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def test_record_of_an_equal_run_is_copied_with_its_terms(tmp_path: Path) -> None
     (other / "results/tags/base/seed-1.validation.npz").write_bytes(b"terms")
     state = state_of(study(), tmp_path / "study")
     (found,) = reusable_records(state, [other])
-    assert found.copy_to(state.folder)
+    assert found.copy_to(state)
     copied = read_record(tmp_path / "study/results/ner/none/seed-1.json")
     assert (copied.config, copied.variant, copied.origin) == (
         "ner",
@@ -130,13 +131,13 @@ def test_scores_on_test_data_are_copied_at_the_end(tmp_path: Path) -> None:
     (other / f"results/{record.name}.test.npz").write_bytes(b"terms")
     first = state_of(raw, tmp_path / "study")
     (found,) = reusable_records(first, [other])
-    assert found.copy_to(first.folder)
+    assert found.copy_to(first)
     path, terms = first.folder.record(record.name), first.folder.terms(record.name, "test")
     assert read_record(path).test is None
     assert not terms.exists()
     final = state_of(raw, tmp_path / "study", is_final=True)
     (found,) = reusable_records(final, [other])
-    assert found.copy_to(final.folder)
+    assert found.copy_to(final)
     assert read_record(path).test == {SCORE: 0.4}
     assert terms.read_bytes() == b"terms"
 
@@ -146,8 +147,59 @@ def test_run_that_another_process_trains_is_left_to_it(tmp_path: Path) -> None:
     state = state_of(study(), tmp_path / "study")
     (found,) = reusable_records(state, [other])
     with state.folder.lock("ner/none/seed-1"):
-        assert not found.copy_to(state.folder)
+        assert not found.copy_to(state)
     assert not state.folder.record("ner/none/seed-1").exists()
+
+
+def test_run_that_another_process_has_trained_since_is_left_as_it_is(tmp_path: Path) -> None:
+    other, _ = other_study(tmp_path)
+    state = state_of(study(), tmp_path / "study")
+    (found,) = reusable_records(state, [other])
+    trained = record_of(found.run.plan, state_of(study(), tmp_path / "study"), score=0.7)
+    assert not found.copy_to(state)
+    assert read_record(tmp_path / "study/results/ner/none/seed-1.json") == trained
+
+
+def test_training_and_validation_data_are_not_interchangeable(tmp_path: Path) -> None:
+    paths = {"train_data_path": "a/data.txt", "validation_data_path": "b/data.txt"}
+    folds = {key: str(tmp_path / path) for key, path in paths.items()}
+    for path, name in zip(folds.values(), ("train.txt", "valid.txt"), strict=True):
+        Path(path).parent.mkdir()
+        copyfile(DATA / name, path)
+    swapped = dict(zip(folds, reversed(folds.values()), strict=True))
+    other, _ = other_study(tmp_path, study(configs={"ner": {"config": tagger(**folds)}}))
+    state = state_of(study(configs={"ner": {"config": tagger(**swapped)}}), tmp_path / "study")
+    assert reused(state, other) == []
+
+
+def test_data_with_another_path_are_the_same(tmp_path: Path) -> None:
+    moved = tmp_path / "moved.txt"
+    copyfile(tagger()["train_data_path"], moved)
+    other, _ = other_study(tmp_path)
+    raw = study(configs={"ner": {"config": tagger(train_data_path=str(moved))}})
+    assert reused(state_of(raw, tmp_path / "study"), other) == ["ner/default/seed-1"]
+
+
+def test_file_that_no_digest_knows_has_the_same_path(tmp_path: Path) -> None:
+    def with_vectors(path: str) -> dict[str, Any]:
+        tokens = {"type": "embedding", "pretrained_file": str(tmp_path / path)}
+        change = {"model": {"embedder": {"token_embedders": {"tokens": tokens}}}}
+        return study(configs={"ner": {"config": tagger()}}, variants={"vectors": change})
+
+    for place in ("first", "second"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "vectors.txt").write_text("Anna 0.1 0.2\n")
+    other, _ = other_study(tmp_path, with_vectors("first/vectors.txt"))
+    same = state_of(with_vectors("first/vectors.txt"), tmp_path / "same")
+    assert reused(same, other) == ["ner/vectors/seed-1"]
+    (tmp_path / "second/vectors.txt").unlink()
+    assert reused(state_of(with_vectors("second/vectors.txt"), tmp_path / "study"), other) == []
+
+
+def test_run_that_starts_from_other_weights_is_trained(tmp_path: Path) -> None:
+    raw = study(configs={"ner": {"config": tagger(init_from={"path": "mini"})}})
+    other, _ = other_study(tmp_path, raw)
+    assert reused(state_of(raw, tmp_path / "study"), other) == []
 
 
 def test_folder_without_records_is_an_error(tmp_path: Path) -> None:

@@ -66,6 +66,18 @@ def test_optimizers_are_fused_on_the_cpu(type_: str, device: str, fused: bool | 
     assert created.param_groups[0]["fused"] is fused
 
 
+@pytest.mark.parametrize("type_", ["adagrad", "adam", "adamw"])
+def test_a_parameter_in_the_memory_of_another_changes_only_its_own_numbers(type_: str) -> None:
+    memory = torch.arange(24.0).view(4, 6)
+    before, parameter = memory.clone(), nn.Parameter(memory[:, :3])
+    optimizer = parse(Optimizer, type_, source="test").build().create([parameter])
+    parameter.grad = torch.ones(4, 3)
+    optimizer.step()
+    assert torch.equal(memory[:, 3:], before[:, 3:])
+    assert (memory[:, :3] < before[:, :3] + 1e-9).all()
+    assert (memory[:, :3] != before[:, :3]).all()
+
+
 def test_a_checkpoint_of_an_optimizer_that_was_not_fused_continues_with_its_bits() -> None:
     """Those of earlier versions; fused arithmetic rounds otherwise."""
     gradients, parameters = torch.randn(5, 40, generator=torch.Generator().manual_seed(0)), []
