@@ -56,9 +56,12 @@ _TRAINING = [
     ),
     *_faults(
         "training/cuda_graph.py",
-        ("except (RuntimeError, RunError)", "except RuntimeError"),
+        (
+            "except (RuntimeError, RunError) as error:  # of CUDA",
+            "except RuntimeError as error:  #",
+        ),
         ("            self._recordings.clear()  # their memory is needed now\n", ""),
-        ("with torch.cuda.stream(torch.cuda.current_stream()), recording:", "with recording:"),
+        ("with torch.cuda.stream(torch.cuda.current_stream()):", "if True:"),
     ),
     *_faults(
         "training/seeds.py",
@@ -705,6 +708,46 @@ _ANALYSIS = [
     ),
 ]
 
+_EDGES = [
+    *_faults("layers/layer_source.py", ("num_long = sum(", "num_long = 0 * sum(")),
+    *_faults("layers/cache/shards.py", ("if dtype == torch.float16 and not", "if False and not")),
+    *_faults(
+        "analysis/statistics.py",
+        ("np.ptp(observed) > _TIE", "False"),
+        ("p if is_defined else None", "p"),
+        ("np.isfinite(value) and np.isfinite(resampled).all()", "np.isfinite(value)"),
+    ),
+    *_faults("analysis/comparison.py", ("places.count(path.resolve())", "paths.count(path)")),
+    *_faults("data/sentences.py", ('kind = b"lengths"', 'kind = b""')),
+    *_faults("io/archives.py", ('            and member["bytes"] >= 0\n', "")),
+    *_faults("embedding/vector_reader.py", ("if self._is_narrow and not", "if False and not")),
+    *_faults("embedding/json_lines.py", (" or line.number == 1", "")),
+    *_faults("embedding/corpus.py", (" or line.number == 1", "")),
+    *_faults("embedding/arrow_files.py", ("-(2**63) <= value < 2**63", "True")),
+    *_faults(
+        "nn/lstm_layer.py",
+        ("        of_outputs = of_outputs.contiguous()  # kernels read its memory\n", ""),
+        (
+            "gradient.contiguous().clone()\n            for gradient, state in zip(",
+            "gradient.clone()\n            for gradient, state in zip(",
+        ),
+    ),
+    *_faults(
+        "training/cuda_graph.py",
+        ("                _end_recording_of_random_numbers()\n", ""),
+        ('update.device.type == "cuda" and is_allowed', 'update.device.type == "cuda"'),
+        ("failure = failure or error", "failure = error"),
+    ),
+    *_faults("training/optimizer.py", (" and parameter.is_contiguous()", "")),
+    *_faults(
+        "nn/highway.py", ("input.flatten(0, -2).to(self.weight.dtype)", "input.flatten(0, -2)")
+    ),
+    *_faults("kernels/character_maxima.py", ("if ids.shape[1] < (width :=", "if 0 > (width :=")),
+    *_faults("kernels/packed_product.py", ('"float32, own products"', '"float32"')),
+    *_faults("kernels/operators.py", ("if not has_kernel(*arguments):", "if False:")),
+    *_faults("commands/allennlp_flags.py", (" and before not in _WITHOUT_VALUES", "")),
+]
+
 FAULTS: Sequence[Fault] = (
     *_TRAINING,
     *_NN,
@@ -717,4 +760,5 @@ FAULTS: Sequence[Fault] = (
     *_COMPAT,
     *_CONFIG,
     *_ANALYSIS,
+    *_EDGES,
 )

@@ -47,6 +47,7 @@ from clock import now
 from gpu_kernels import compare_kernels
 from gpu_parts import compare_group, measure_parts, memory
 from gpu_setting import (
+    RECORDABLE,
     SEED,
     TOLERANCE,
     WITHOUT_CHANCE,
@@ -155,7 +156,7 @@ def _of_softmax(trainer: Trainer) -> Mapping[str, Any]:
 def _compare_replays(arguments: Namespace) -> bool:
     by_way, recorded = [], 0
     for is_recorded in (True, False):
-        trainer = pretraining(arguments, {}, device=arguments.device)
+        trainer = pretraining(arguments, RECORDABLE, device=arguments.device)
         if not is_recorded:
             trainer._recorded_update = trainer.update
         seed_everything(SEED)

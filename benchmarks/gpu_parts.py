@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 from clock import now
 from gpu_setting import (
+    RECORDABLE,
     SEED,
     Changes,
     largest_difference,
@@ -134,14 +135,9 @@ def compare_group(arguments: Namespace) -> bool:
     losses, recorded = {}, {}
     with _group_of_one(arguments.device):
         for name, dtype in (("alone", None), *((dtype, dtype) for dtype in _TOLERANCES)):
-            changes = (
-                _FLOAT32
-                if dtype is None
-                else {
-                    **_FLOAT32,
-                    "trainer.reduce_dtype": dtype,
-                }
-            )
+            changes = {**_FLOAT32, **RECORDABLE}
+            if dtype is not None:
+                changes["trainer.reduce_dtype"] = dtype
             is_alone = PropertyMock(return_value=dtype is None)
             with patch.object(ProcessGroup, "is_alone", is_alone):
                 trainer = pretraining(arguments, changes, device=arguments.device)

@@ -140,6 +140,11 @@ class CannedEncoder(PretrainedEncoder):
         grids = (np.mgrid[:2, : len(words)].astype(np.float32) for words in sentences)
         return [np.stack([word, layer + np.float32(0.1)], axis=-1) for layer, word in grids]
 
+    def read_words(
+        self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
+    ) -> Iterator[tuple[list[int], Any]]:
+        yield from (([index], layers) for index, layers in enumerate(self.embed(sentences)))
+
     def score(self, sentences: Any, *, max_tokens: int = 4096) -> Any:
         raise NotImplementedError
 

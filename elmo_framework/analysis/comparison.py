@@ -47,7 +47,8 @@ class MetricComparison:
         others: the score of each of the other runs.
         difference: of the means, with the interval and the p-value over examples and seeds.
         p_holm: that p-value, adjusted for all compared metrics; None without it.
-        p_randomization: by approximate randomization over examples, for these runs.
+        p_randomization: by approximate randomization over examples, for these runs; None where a
+            score is not a number.
         error_reduction: the fraction of the error of the others that the runs avoid, where the
             error is 1 - score, or the score itself if smaller is better; None if the others have
             none, if it is unknown what is better, or if the scores are not in [0, 1].
@@ -58,7 +59,7 @@ class MetricComparison:
     others: Sequence[float]
     difference: Estimate
     p_holm: float | None
-    p_randomization: float
+    p_randomization: float | None
     error_reduction: float | None
 
 
@@ -203,7 +204,8 @@ def compare_scored(
 
 
 def _require_distinct(paths: Sequence[Path]) -> None:
-    repeated = [path for path in paths if paths.count(path) > 1]
+    places = [path.resolve() for path in paths]
+    repeated = [path for path in paths if places.count(path.resolve()) > 1]
     if repeated:
         raise RunError(f"{repeated[0]} is listed twice; a run counts once")
 

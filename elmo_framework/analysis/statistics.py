@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import ceil
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -126,7 +127,7 @@ class Resamples:
 
     def randomization(
         self, runs: Sequence[int], others: Sequence[int], *, is_paired: bool
-    ) -> dict[str, float]:
+    ) -> dict[str, float | None]:
         """Return two-sided p-values by approximate randomization (Noreen 1989), by metric.
 
         Two runs exchange their outputs for a random half of the groups. The hypothesis is that it
@@ -138,16 +139,21 @@ class Resamples:
             others: indices of the runs to compare with.
             is_paired: whether each run is paired with the other of its seed; otherwise it is paired
                 with each of the others.
+
+        Returns:
+            None where a score is not a number, as that of some exchanges may be.
         """
         pairs = [*(zip(runs, others, strict=True) if is_paired else product(runs, others))]
         blocks = _swaps(self.num_groups, self._num_resamples, np.random.default_rng(self._seed))
         differences = np.concatenate([self._scorer.exchanged(pairs, each) for each in blocks], 1)
         num_added = 0 if 2**self.num_groups <= self._num_resamples else 1
-        p_values = {}
+        p_values = dict[str, float | None]()
         for (name, observed), resampled in zip(self.observed.items(), differences, strict=True):
             value = np.mean([observed[one] - observed[other] for one, other in pairs])
             num_extreme = (np.abs(resampled) >= abs(value) - _TIE).sum() + num_added
-            p_values[name] = float(num_extreme / (len(resampled) + num_added))
+            is_defined = np.isfinite(value) and np.isfinite(resampled).all()
+            p = float(num_extreme / (len(resampled) + num_added))
+            p_values[name] = p if is_defined else None
         return p_values
 
     def _side(self, metric: str, runs: Sequence[int]) -> _Side:
@@ -164,11 +170,14 @@ class Resamples:
         deviations = _widening(self.num_groups) * (means - value)
         parts = [_Variance(float(deviations.var()), float(deviations.var()), self.num_groups)]
         generator = np.random.default_rng((self._seed, 1))
+        if any(np.ptp(observed) > _TIE for observed, _ in sides):
+            # All resamples of few groups are fewer than are needed of the seeds.
+            deviations = np.tile(deviations, ceil(self._num_resamples / len(deviations)))
         for observed, resampled in sides:
-            num_runs, num_resamples = resampled.shape
+            num_runs = len(observed)
             if num_runs > 1:
                 part = _seed_variance(observed, resampled)
-                drawn = generator.integers(num_runs, size=(num_resamples, num_runs))
+                drawn = generator.integers(num_runs, size=(len(deviations), num_runs))
                 of_seeds = observed[drawn].mean(axis=1) - observed.mean()
                 deviations += part.shrinkage * _widening(num_runs) * of_seeds
                 parts.append(part)

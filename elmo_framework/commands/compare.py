@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, final
 
 from elmo_framework.commands.command import Command, ResultFormat, output_files
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
-from elmo_framework.config.arguments import AboveZero, Argument, Device, Force, Plugins, RunBiLms
+from elmo_framework.config.arguments import (
+    AboveZero,
+    Argument,
+    Device,
+    Force,
+    Plugins,
+    RunBiLms,
+    whole_number,
+)
 from elmo_framework.console import plural, render_table
 from elmo_framework.io.outputs import Input, Output
 
@@ -62,7 +70,7 @@ adjusted for all metrics of the table. See docs/compare.md.
     output_file: Annotated[Path | None, Argument("FILE")] = None
     force: Force = False
     num_resamples: AboveZero = 10_000
-    seed: int = 0
+    seed: Annotated[int, Argument(parse=whole_number)] = 0
     run_bilms: RunBiLms = ()
     device: Device = "auto"
     packages: Plugins = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, final
@@ -11,12 +10,7 @@ from elmo_framework.commands.command import Command
 from elmo_framework.config.arguments import AboveZero, Argument
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.io.outputs import Input, Output
-
-
-def _num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+from elmo_framework.io.process import num_usable_cpus
 
 
 @final
@@ -43,7 +37,7 @@ to train on it:
 """
 
     num_processes: Annotated[AboveZero, Argument(flags=("--processes",))] = field(
-        default_factory=_num_cores
+        default_factory=num_usable_cpus
     )
 
     def outputs(self) -> Sequence[Output]:

@@ -58,6 +58,13 @@ def above_zero(text: str) -> int:
     return int(text)
 
 
+def whole_number(text: str) -> int:
+    """Parse an integer argument that may be 0."""
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a whole number, 0 or above")
+    return int(text)
+
+
 def component(text: str) -> Any:
     """Parse an argument that is a registered name or a JSON object, as in a config."""
     if not text.startswith("{"):

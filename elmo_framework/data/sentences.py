@@ -79,12 +79,16 @@ def sentence_digest(
 
     Args:
         words: of the sentence.
-        separator: joins the words, none of which contains it. None puts its length before each
-            word, so that words may contain anything.
+        separator: joins the words. None puts its length before each word; so does a separator
+            that a word contains.
         num_bytes: the size of the digest.
     """
-    if separator is None:
-        text = "".join(f"{len(word)}:{word}" for word in words)
-    else:
+    encoding = "utf-8", "surrogatepass"
+    kind = b""
+    if separator is not None:
         text = separator.join(words)
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=num_bytes).digest()
+        if text.count(separator) == max(0, len(words) - 1):
+            return blake2b(text.encode(*encoding), digest_size=num_bytes).digest()
+        kind = b"lengths"
+    text = "".join(f"{len(word)}:{word}" for word in words)
+    return blake2b(text.encode(*encoding), digest_size=num_bytes, person=kind).digest()

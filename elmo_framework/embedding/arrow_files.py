@@ -97,7 +97,7 @@ class TableFile:
         texts, *ids = (table.column(name).to_pylist() for name in names)
         self._check(names[0], texts, "strings or lists of strings", _is_text)
         for values in ids:
-            self._check(names[1], values, "strings or integers", _is_id)
+            self._check(names[1], values, "strings or integers of 64 bits with a sign", _is_id)
         return RowGroup(self._path, [text or "" for text in texts], ids[0] if ids else None)
 
     def _read_arrow(self) -> tuple[list[Any], list[str]]:
@@ -137,7 +137,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_id(value: Any) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, str) or (is_integer and -(2**63) <= value < 2**63)
 
 
 def require_pyarrow() -> None:

@@ -92,7 +92,8 @@ class SentenceFiles:
         for line in self.lines():
             words = self.words(line)
             if by_document:
-                is_new = not lengths or not lengths[-1] or line.path != path
+                is_first = line.path != path or line.number == 1
+                is_new = not lengths or not lengths[-1] or is_first
                 documents.append(len(lengths) if is_new else documents[-1])
                 path = line.path
             lengths.append(len(words))

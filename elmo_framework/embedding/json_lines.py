@@ -69,8 +69,8 @@ def _blocks(corpus: SentenceFiles, *, by_document: bool) -> Iterator[list[list[l
     line_before: Line | None = None
     for line in corpus.lines():
         words = corpus.words(line)
-        is_inside = line_before is not None and block[-1][-1] and line_before.path == line.path
-        if by_document and is_inside:
+        is_first = line_before is None or line_before.path != line.path or line.number == 1
+        if by_document and not is_first and block[-1][-1]:
             block[-1].append(words)
         else:
             if num_words >= _WORDS_PER_BLOCK:

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -18,7 +19,7 @@ from elmo_framework.data.formats.text_files import STANDARD_INPUT, spooled
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.layer_selector import layer_selector, mixed_target
 from elmo_framework.embedding.vector_file_format import VectorShape
-from elmo_framework.errors import RunError
+from elmo_framework.errors import DataError, RunError, shown
 from elmo_framework.io.outputs import is_stream
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.layers.bilm_source import FrozenBiLm
@@ -75,6 +76,7 @@ class VectorReader:
         # int8 is made of finished vectors, each with the scale of its largest number.
         dtype = "float32" if job.dtype == "int8" else job.dtype
         self.shape = VectorShape(self._selection.rows, dim, dtype, is_pooled=is_pooled)
+        self._is_narrow = job.dtype != "float32"
         # Fewer and narrower numbers are copied from an accelerator.
         is_whole = uses_cpu_code(device) or self._selection.is_mix or self._reads_documents
         self._reduce = None if is_whole else self._selected_on_device
@@ -89,6 +91,9 @@ class VectorReader:
 
         Vectors are "rows words dim", or "words dim" where a word has one; pooled ones are those of
         one word.
+
+        Raises:
+            DataError: a number is too large for float16, or none for int8.
         """
         self._source.forget_words()
         sentences = list(chain.from_iterable(documents))
@@ -105,7 +110,14 @@ class VectorReader:
                 continue
             selected = self._selection.of_layers(layers) if self._reduce is None else layers
             vectors = pooled(selected[..., 1:-1, :].numpy(), self._pool)  # without <S> and </S>
-            yield index, vectors.astype(self.shape.dtype)
+            with np.errstate(over="ignore"):  # it is reported
+                numbers = vectors.astype(self.shape.dtype)
+            if self._is_narrow and not np.isfinite(numbers).all():
+                raise DataError(
+                    f"the sentence that begins with {shown(sentences[index][0])} has numbers that "
+                    "float16 and int8 cannot hold; pass --dtype float32"
+                )
+            yield index, numbers
 
     def _selected_on_device(self, layers: Tensor) -> Tensor:
         """Select the layers of a batch; those that are not pooled later are rounded, too."""

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def describe_environment(device: torch.device, *, plugins: Iterable[str] = ()) -
     return {
         "elmo_framework": VERSION,
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in _LIBRARIES},
+        "libraries": {name: _version(name) for name in _LIBRARIES},
         "plugins": plugin_packages(plugins),
         "platform": platform.platform(),
         "num_cpus": os.cpu_count(),
@@ -40,6 +40,14 @@ def describe_environment(device: torch.device, *, plugins: Iterable[str] = ()) -
         **describe_checkout(_PACKAGE),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _version(library: str) -> str | None:
+    """Return the version of a library; None where it is missing, since not all runs need all."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
 
 
 def without_variables(command: Sequence[str]) -> list[str]:

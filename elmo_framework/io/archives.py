@@ -232,7 +232,9 @@ def _manifest(tar: tarfile.TarFile, archive: Path) -> dict[str, dict[str, Any]]:
         check_format(content, name="an archive", supported=FORMAT, path=archive)
         files = dict(content["files"])
         is_sound = all(
-            isinstance(member["bytes"], int) and isinstance(member["sha256"], str)
+            type(member["bytes"]) is int
+            and member["bytes"] >= 0
+            and isinstance(member["sha256"], str)
             for member in files.values()
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:

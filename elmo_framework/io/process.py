@@ -36,6 +36,13 @@ _LAUNCHER_STOP_TIMEOUT = 30.0
 """Seconds, as long as `torchrun` itself waits for its workers before it kills them."""
 
 
+def num_usable_cpus() -> int:
+    """Return the number of CPUs that this process may use, which may be fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def prepare_command() -> None:
     """Configure the process of a command, before PyTorch is imported."""
     end_with_launcher()

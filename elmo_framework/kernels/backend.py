@@ -9,7 +9,7 @@ the code for accelerators on a CPU.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import cache
 
@@ -55,9 +55,14 @@ def side_by_side(
         return first(), second()
     current, other = torch.cuda.current_stream(device), _second_stream(device)
     other.wait_stream(current)
-    with torch.cuda.stream(other):
-        of_first = first()
-    of_second = second()
+    try:
+        with torch.cuda.stream(other):
+            of_first = first()
+        of_second = second()
+    except BaseException:
+        with suppress(RuntimeError):  # the recording of a graph ends only where its streams join
+            current.wait_stream(other)
+        raise
     current.wait_stream(other)
     of_first.record_stream(current)  # its memory is reused only after what reads it there
     return of_first, of_second

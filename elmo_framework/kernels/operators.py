@@ -25,7 +25,11 @@ PLAIN: dict[str, Callable[..., Any]] = {}
 
 
 def operator(
-    schema: str, plain: Callable[..., Any], kernels: str = "triton_kernels"
+    schema: str,
+    plain: Callable[..., Any],
+    kernels: str = "triton_kernels",
+    *,
+    has_kernel: Callable[..., bool] = lambda *_: True,
 ) -> Callable[..., Any]:
     """Register an operator of PyTorch; return what calls it.
 
@@ -33,11 +37,14 @@ def operator(
         schema: name, arguments and results, as PyTorch writes them.
         plain: computes the operator from PyTorch's operations.
         kernels: the module next to this one whose function of the same name launches its kernels.
+        has_kernel: whether they can compute it for some arguments.
     """
     name = schema.partition("(")[0]
     PLAIN[name] = plain
 
     def on_gpu(*arguments: Any) -> Any:
+        if not has_kernel(*arguments):
+            return plain(*arguments)
         return choose(plain, kernels, name, arguments)(*arguments)
 
     _LIBRARY.define(schema)  # type: ignore[no-untyped-call]

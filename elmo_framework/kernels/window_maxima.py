@@ -28,6 +28,10 @@ _WINDOWS_AT_ONCE, _WINDOWS_AT_ONCE_OF_ACCELERATORS = 4096, 1 << 18
 """Windows per product without gradients, so that the outputs fit into the CPU's cache; without
 Triton, into the memory of a GPU."""
 
+_ROWS_OF_TILES, _SHARED_MEMORY = 64 + 64, 192 * 1024
+"""Filters and windows of a tile on a GPU, each with all numbers of a window; bytes, of 227 KiB that
+an H100 has."""
+
 _FLOAT32: Final = "float32"
 _BFLOAT16: Final = "bfloat16"
 _STEP_OF_WINDOWS = 128
@@ -180,13 +184,23 @@ def _plain_gradients(
     return of_inputs, _weight_gradient(gradient, places, inputs, weight)
 
 
+def has_kernel(weight: Tensor) -> bool:
+    """Return whether a tile of filters and one of windows fit into the shared memory of a GPU."""
+    depth = 1 << (weight[0].numel() - 1).bit_length()
+    return _ROWS_OF_TILES * depth * weight.element_size() <= _SHARED_MEMORY
+
+
 _KERNELS = "triton_tiles"
 _maxima = operator(
-    "window_maxima(Tensor inputs, Tensor weight) -> (Tensor, Tensor)", _plain_maxima, _KERNELS
+    "window_maxima(Tensor inputs, Tensor weight) -> (Tensor, Tensor)",
+    _plain_maxima,
+    _KERNELS,
+    has_kernel=lambda inputs, weight: has_kernel(weight),
 )
 _gradients = operator(
     "window_maxima_backward(Tensor gradient, Tensor places, Tensor inputs, Tensor weight)"
     " -> (Tensor, Tensor)",
     _plain_gradients,
     _KERNELS,
+    has_kernel=lambda gradient, places, inputs, weight: has_kernel(weight),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import ClassVar
 
 import torch
@@ -110,8 +111,8 @@ class LayerSource(ABC):
         Args:
             sentences: the words of each.
             max_tokens: the largest number of steps in a batch, boundaries and padding counted; a
-                longer sentence is a batch by itself. One of more than 4,096 steps is read in parts
-                (`read_long`).
+                longer sentence is a batch by itself. So is one of more than 4,096 steps, which is
+                read in parts (`read_long`).
             device: computes the layers; the CPU by default.
             reduce: makes less of the layers of a batch, "layers rows steps dim", before they are
                 copied to the CPU; it keeps the last three axes.
@@ -127,8 +128,10 @@ class LayerSource(ABC):
             raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
         lengths = [len(words) + NUM_BOUNDARIES for words in sentences]
         order = longest_first(range(len(lengths)), lengths)
-        batches = padded_batches(order, lengths.__getitem__, max_tokens=max_tokens)
-        computed = self._computed(batches, sentences, device)
+        num_long = sum(length > _LONGEST_WHOLE for length in lengths)
+        alone = ([index] for index in order[:num_long])
+        batches = padded_batches(order[num_long:], lengths.__getitem__, max_tokens=max_tokens)
+        computed = self._computed(chain(alone, batches), sentences, device)
         if reduce is not None:
             computed = ((batch, reduce(layers)) for batch, layers in computed)
         for batch, layers in _copied(computed):

@@ -220,6 +220,7 @@ class _Layer(torch.autograd.Function):
         recurrent_weight, projection_weight = ctx.saved_tensors
         if of_outputs is None:
             of_outputs = ctx.start.hidden.new_zeros(sum(ctx.sizes), ctx.start.hidden.shape[1])
+        of_outputs = of_outputs.contiguous()  # kernels read its memory
         cell_clip, projection_clip = ctx.clips
         projection_clip = None if projection_weight is None else projection_clip
         of_recurrent = prepared_backward(recurrent_weight, ctx.precision)
@@ -229,7 +230,7 @@ class _Layer(torch.autograd.Function):
             else prepared_backward(projection_weight, ctx.precision)
         )
         of_hidden, of_memory = (
-            torch.zeros_like(state) if gradient is None else gradient.clone()
+            torch.zeros_like(state) if gradient is None else gradient.contiguous().clone()
             for gradient, state in zip((of_hidden, of_memory), ctx.start, strict=True)
         )
         of_sums = of_outputs.new_empty(len(of_outputs), len(recurrent_weight))

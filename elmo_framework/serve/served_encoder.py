@@ -93,12 +93,17 @@ class ServedEncoder:
         return sentences
 
     def compute(self, inputs: Sequence[_Words]) -> Sequence[dict[str, Any]]:
-        """Embed sentences of similar length together; return the results in their order."""
-        layers = self.encoder.embed([words for words, _ in inputs])
-        return [
-            {"words": words, **_encoded(self._vectors(each, request), request)}
-            for each, (words, request) in zip(layers, inputs, strict=True)
-        ]
+        """Embed sentences of similar length together; return the results in their order.
+
+        All layers of only one batch of sentences are in memory together.
+        """
+        results: list[dict[str, Any]] = [{} for _ in inputs]
+        for indices, layers in self.encoder.read_words([words for words, _ in inputs]):
+            for index in indices:
+                words, request = inputs[index]
+                vectors = self._vectors(layers, request)
+                results[index] = {"words": words, **_encoded(vectors, request)}
+        return results
 
     def description(self) -> dict[str, Any]:
         """Return what a client needs to know."""

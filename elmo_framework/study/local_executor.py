@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 import time
@@ -14,7 +13,7 @@ from typing import Annotated, TypeAlias, final
 
 from annotated_types import Ge, Le
 
-from elmo_framework.io.process import keep_freed_memory
+from elmo_framework.io.process import keep_freed_memory, num_usable_cpus
 from elmo_framework.study.executor import Executor, JobEnd, Outcome, RunJob, Workers
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.fork_server import STOP_TIMEOUT, ForkServer
@@ -34,7 +33,7 @@ class LocalExecutor(Executor):
     Args:
         threads: of the computation of each run.
         jobs: how many runs are trained at a time, unless `--jobs` is given; by default as many as
-            the CPU has threads for.
+            the CPUs that this process may use have threads for.
     """
 
     def __init__(self, threads: NumProcesses = 1, jobs: NumProcesses | None = None) -> None:
@@ -43,7 +42,7 @@ class LocalExecutor(Executor):
     @contextmanager
     def start(self, num_jobs: int | None) -> Iterator[Workers]:
         """Start the process that is forked; see `Executor.start`."""
-        num_jobs = num_jobs or self._jobs or max(1, (os.cpu_count() or 1) // self._threads)
+        num_jobs = num_jobs or self._jobs or max(1, num_usable_cpus() // self._threads)
         importlib.import_module(_PRELOADED)
         server = ForkServer(partial(run_in_worker, num_threads=self._threads))
         try:

@@ -11,7 +11,6 @@ from filelock import FileLock
 from elmo_framework import console
 from elmo_framework.analysis.page import render, standalone
 from elmo_framework.analysis.statistics import NUM_RESAMPLES
-from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.io.files import remove_folder, write_text
 from elmo_framework.study.report_parts import ReportPart, report_parts
 from elmo_framework.study.results import Results
@@ -67,7 +66,7 @@ class InterimResults:
         if began >= self._next:
             try:
                 write_results(state, num_resamples=_NUM_INTERIM_RESAMPLES)
-            except (ElmoFrameworkError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - of a metric of a plugin, too
                 console.info(f"no interim results: {error}")
             seconds = time.monotonic() - began
             self._next = began + max(_INTERIM_SECONDS, _INTERIM_FACTOR * seconds)

@@ -10,6 +10,7 @@ are averaged in between: what is exchanged must not depend on which process has 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeAlias, final
 
@@ -23,6 +24,9 @@ from elmo_framework.training.state import TrainingState
 from elmo_framework.training.update import Update, UpdateResult
 
 _LOG = logging.getLogger(__name__)
+
+_SWITCH = "ELMO_CUDA_GRAPHS"
+"""The environment variable that switches recordings off, with the value 0."""
 
 _NUM_FIRST = 3
 """Updates before the recording, in which libraries choose algorithms and allocate memory."""
@@ -68,12 +72,29 @@ class _CudaGraph:
         self._graph = torch.cuda.CUDAGraph()
         # Other threads, such as the one that writes checkpoints, may use the device meanwhile.
         recording = torch.cuda.graph(self._graph, pool=memory, capture_error_mode="thread_local")
+        failure: Exception | None = None
         # PyTorch stays on the stream of a recording that fails.
-        with torch.cuda.stream(torch.cuda.current_stream()), recording:
-            self.outputs = function()
+        with torch.cuda.stream(torch.cuda.current_stream()):
+            try:
+                with recording:
+                    try:
+                        self.outputs = function()
+                    except (RuntimeError, RunError) as error:
+                        failure = error  # the recording ends as usual, if it can
+            except RuntimeError as error:
+                _end_recording_of_random_numbers()
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def replay(self) -> None:
         self._graph.replay()
+
+
+def _end_recording_of_random_numbers() -> None:
+    """Replace the state of the generator, which PyTorch leaves as in a recording that fails."""
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    generator.graphsafe_set_state(generator.clone_state())
 
 
 @final
@@ -86,7 +107,8 @@ class RecordedUpdate:
     """
 
     def __init__(self, update: Update, record: _Record | None = None) -> None:
-        if record is None and update.device.type == "cuda":
+        is_allowed = os.environ.get(_SWITCH, "1") != "0"
+        if record is None and update.device.type == "cuda" and is_allowed:
             record = _CudaGraphs()
         self._update, self._record = update, record if _is_recordable(update) else None
         if self._record is not None and not update.group.is_alone:
@@ -123,7 +145,11 @@ class RecordedUpdate:
             recorded = _RecordedBatch(self._update, batch, progress, self._record)
         except (RuntimeError, RunError) as error:  # of CUDA; of memory
             reason = str(error).partition("\n")[0]
-            _LOG.warning("updates are not recorded as a CUDA graph, which is slower: %s", reason)
+            _LOG.warning(
+                "updates are not recorded as a CUDA graph, which is slower: %s; %s=0 records none",
+                reason,
+                _SWITCH,
+            )
             self._update.optimizer.zero_grad(set_to_none=True)
             self._update.model.load_carried_state(state)
             self._record = None

@@ -187,11 +187,11 @@ def process_group(device: torch.device, *, advice: str) -> Iterator[ProcessGroup
             another of them has ended.
     """
     rank = Rank(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # of CUDA graphs, too
     if rank.world_size == 1:
         yield ProcessGroup(rank)
         return
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
     group = ProcessGroup(rank, _join(device, rank))
     others = group.gather(Peer(rank.index, platform.node(), os.getpid()))
     try:

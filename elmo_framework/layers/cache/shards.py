@@ -17,6 +17,7 @@ from elmo_framework import console
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES, LayerOutput, framed_mask
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.text import TextBatch
+from elmo_framework.errors import DataError
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.layers.cache.verified_blocks import VerifiedBlocks, verify_blocks
 from elmo_framework.layers.layer_source import LayerSource, batch_tokens
@@ -93,6 +94,9 @@ def compute_shard(
         device: computes them.
         dtype: of the cached numbers.
         note: called with the number of words of each sentence when it is done.
+
+    Raises:
+        DataError: a number is too large for float16.
     """
     entries = np.zeros(len(sentences), ENTRY)
     own_digests = digests(sentences)
@@ -112,6 +116,10 @@ def compute_shard(
         start = int(entries["offset"][index])
         vectors[start : start + sizes[index]] = layers.flatten(0, 1)
         note(len(sentences[index]))
+    if dtype == torch.float16 and not vectors.isfinite().all():
+        raise DataError(
+            "the layers have numbers that float16 cannot hold; set cache_dtype to float32"
+        )
     return Shard(entries, vectors)
 
 

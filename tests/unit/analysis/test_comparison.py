@@ -207,6 +207,10 @@ def test_a_run_counts_once(tmp_path: Path):
     path = saved(tmp_path / "a", classifier("xxyx"))
     with pytest.raises(RunError, match=r"seed-1.json is listed twice"):
         compare([path, path], [path])
+    link = tmp_path / "link"
+    link.symlink_to(path.parent)
+    with pytest.raises(RunError, match=r"seed-1.json is listed twice"):
+        compare([path, link / path.name], [path])
 
 
 def answerer(*probabilities: float) -> ScoredRun:

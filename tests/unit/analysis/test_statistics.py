@@ -150,6 +150,33 @@ def test_one_run_on_one_example_has_no_interval():
     assert single.randomization([0], [1], is_paired=True) == {F1: 1.0}
 
 
+@pytest.mark.parametrize("num_groups", [1, 2])
+def test_all_seeds_are_resampled_with_few_groups(num_groups: int):
+    """The seeds of one side have the F1 of 1/5 to 5/5, with any group; the other has 3/5."""
+    runs = [terms([n] * num_groups, [5] * num_groups, [5] * num_groups) for n in range(1, 6)]
+    other = terms([3] * num_groups, [5] * num_groups, [5] * num_groups)
+    intervals = []
+    for seed in range(3):
+        scored = resamples(*runs, other, seed=seed)
+        estimate = scored.difference(F1, range(5), [5], is_paired=False)
+        assert estimate.value == pytest.approx(0)
+        intervals.append(estimate.interval)
+    assert np.std(intervals, axis=0).max() < 0.02
+    # The standard error of the mean of five seeds, and Student's t with four degrees of freedom.
+    error = np.std([0.2, 0.4, 0.6, 0.8, 1.0], ddof=1) / np.sqrt(5)
+    assert np.mean(intervals, axis=0) == pytest.approx([-2.776 * error, 2.776 * error], rel=0.06)
+
+
+@pytest.mark.parametrize("is_always", [True, False])
+def test_a_score_that_is_no_number_has_no_p_value(is_always: bool):
+    def undefined(sums: Mapping[str, Any]) -> dict[str, Any]:
+        correct = sums["span_f1/correct/X"]
+        return {F1: np.where(is_always | (correct > 5), np.nan, correct)}
+
+    scored = Resamples([GOOD, POOR], undefined, [F1])
+    assert scored.randomization([0], [1], is_paired=True) == {F1: None}
+
+
 def test_a_score_that_is_undefined_for_a_resample_has_no_interval():
     def undefined(sums: Mapping[str, Any]) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):

@@ -32,5 +32,11 @@ def test_digest_is_that_of_existing_files(separator, num_bytes, text) -> None:
     assert found == blake2b(text.encode(), digest_size=num_bytes).digest()
 
 
+def test_words_that_contain_the_separator_are_not_several_words() -> None:
+    sentences = [["a\nb"], ["a", "b"], ["3:a\nb"], ["3:a", "b"], ["", "a", "b"], ["\na", "b"]]
+    digests = {sentence_digest(words, separator="\n") for words in sentences}
+    assert len(digests) == len(sentences)
+
+
 def test_digest_accepts_words_with_invalid_unicode() -> None:
     assert sentence_digest(["\ud800"]) != sentence_digest(["\ud801"])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from elmo_framework import load_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.config.job_part import JobPart
 from elmo_framework.embedding.arrow_files import Columns
@@ -129,6 +130,25 @@ def test_changed_rows_are_refused(make: Make, table: Path, monkeypatch) -> None:
 def test_wrong_columns_are_refused(make: Make, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         embed(make(**changes))
+
+
+def test_identifiers_that_need_a_64th_bit_are_refused(make: Make, table: Path) -> None:
+    ids = pa.array([2**63 + n for n in range(len(TEXT))], pa.uint64())
+    parquet.write_table(pa.table({"id": ids, "text": TEXT}), table)
+    with pytest.raises(DataError, match="column 'id' has 9223372036854775808; expected strings or"):
+        embed(make(format="parquet"))
+
+
+def test_tokens_with_line_ends_are_words_of_their_own(
+    make: Make, table: Path, tmp_path: Path
+) -> None:
+    words = [["New\nYork"], ["New", "York"], ["is", "big"]]
+    parquet.write_table(pa.table({"words": words}), table)
+    embed(make(format="npy", text_column="words"))
+    together = read_shards_of(tmp_path / "out", "npy")
+    bilm = load_bilm(make().bilm, device="cpu")
+    for found, layers in zip(together, bilm.embed(words), strict=True):
+        np.testing.assert_allclose(found, layers.swapaxes(0, 1), atol=2e-6)
 
 
 @pytest.mark.parametrize("name", ["broken.parquet", "broken.arrow"])

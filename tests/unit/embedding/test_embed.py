@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import math
 import os
 import resource
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
@@ -21,6 +23,7 @@ import pytest
 import torch
 
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
+from elmo_framework.bilm.layer_output import LayerOutput
 from elmo_framework.embedding import corpus_vectors, vector_reader
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding.embed import embed
@@ -155,6 +158,26 @@ def test_float16_is_the_rounded_result(job: Jobs) -> None:
     for half, one in zip(hdf5(job().output), whole, strict=True):
         assert half.dtype == np.float16
         np.testing.assert_array_equal(half, one.astype(np.float16))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor"), [("float16", 1e6), ("int8", math.inf), ("float16", math.nan)]
+)
+def test_numbers_that_a_type_cannot_hold_are_reported(
+    job: Jobs, monkeypatch: pytest.MonkeyPatch, dtype: str, factor: float
+) -> None:
+    compute = FrozenBiLm.compute
+
+    def larger(source: FrozenBiLm, *arguments: Any) -> LayerOutput:
+        output = compute(source, *arguments)
+        return replace(output, layers=output.layers * factor)
+
+    monkeypatch.setattr(FrozenBiLm, "compute", larger)
+    options = {"format": "npy", "output": Path("-"), "output_dir": job().output.with_name("out")}
+    with pytest.raises(DataError, match=r"sentence that begins with '.+' has numbers that float16"):
+        embed(job(dtype=dtype, **options))
+    if factor == 1e6:
+        embed(job(**options | {"output_dir": job().output.with_name("wide")}))
 
 
 def test_equal_sentences_are_computed_once(job: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,6 +506,18 @@ def test_documents_are_read_as_running_text(job: Jobs, tmp_path, capsys, max_tok
     for line, layers in zip(lines, wanted, strict=True):
         np.testing.assert_allclose(np.reshape(line["vectors"], layers.shape), layers, atol=2e-6)
     assert not np.allclose(wanted[0], wanted[3])  # equal lines of two documents
+
+
+def test_a_file_that_is_read_twice_has_two_documents(job: Jobs, tmp_path, capsys) -> None:
+    (tmp_path / "text.txt").write_text("a b c\nb\n")
+    options = {"sentences": [tmp_path / "text.txt"] * 2, "state": "document"}
+    embed(job(**options))
+    vectors = hdf5(job().output)
+    assert_close(vectors[2:], vectors[:2])
+    capsys.readouterr()
+    embed(job(**options, output=Path("-")))
+    lines = [json.loads(line)["vectors"] for line in capsys.readouterr().out.splitlines()]
+    assert lines[2:] == lines[:2]
 
 
 def test_documents_over_several_pools_are_the_same(job: Jobs, tmp_path, monkeypatch) -> None:

@@ -87,3 +87,11 @@ def test_external_variables_are_recorded_by_name(monkeypatch: pytest.MonkeyPatch
     expected = ["--ext-var", "TOKEN=...", "--ext-var=KEY=...", "-o", "plugins=[]"]
     assert described["command"] == [*words[:3], *expected, "--ext-var", "LAST=..."]
     assert "hush" not in json.dumps(described)
+
+
+def test_a_library_that_is_missing_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "_LIBRARIES", ("torch", "no-such-library"))
+    assert describe_environment(CPU)["libraries"] == {
+        "torch": torch.__version__,
+        "no-such-library": None,
+    }

@@ -100,6 +100,10 @@ HOSTILE: dict[str, tuple[list[Member], str]] = {
         [manifest({}, files={"a": {"bytes": 1 << 31, "sha256": ""}})],
         "2,147,483,648 bytes",
     ),
+    "negative size": (
+        [manifest(SOUND, files={"a": {"bytes": -1, "sha256": ""}})],
+        "archive.json is damaged",
+    ),
     "unlisted": ([manifest(SOUND), member("b", b"1")], "'b' is not listed"),
     "outside and unlisted": ([manifest(SOUND), member("../b", b"1")], "is not listed"),
     "twice": ([manifest(SOUND), member("a", b"1"), member("a", b"1")], "'a' is twice"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -65,3 +66,20 @@ def test_without_triton_functions_are_plain(
     monkeypatch.setattr(operators, "find_spec", lambda name: find_spec("no such module"))
     assert operators.choose(plain, "kernels", "example", (torch.ones(1),)) is plain
     assert not caplog.records
+
+
+def test_an_operator_without_a_kernel_for_its_arguments_is_plain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registered = dict[str, Any]()
+    library = SimpleNamespace(
+        define=lambda schema: None,
+        impl=lambda name, function, key: registered.update({key: function}),
+    )
+    monkeypatch.setattr(operators, "_LIBRARY", library)
+    monkeypatch.setattr(operators, "PLAIN", {})
+    monkeypatch.setattr(operators, "choose", lambda *_: lambda number: "kernel")
+    operators.operator(
+        "window_maxima(int number) -> int", lambda number: "plain", has_kernel=lambda n: n < 3
+    )
+    assert [registered["CUDA"](number) for number in (2, 3)] == ["kernel", "plain"]

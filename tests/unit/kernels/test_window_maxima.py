@@ -127,3 +127,20 @@ def test_gradients_in_mixed_precision_are_near_those_of_float32() -> None:
         maxima.float().square().sum().backward()
         gradients.append([inputs.grad, weight.grad])
     torch.testing.assert_close(gradients[1], gradients[0], atol=0.3, rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("dim", "dtype", "expected"),
+    [
+        (16, torch.float32, True),
+        (36, torch.float32, True),
+        (37, torch.float32, False),
+        (73, torch.bfloat16, True),
+        (74, torch.bfloat16, False),
+    ],
+)
+def test_tiles_of_wide_windows_do_not_fit_on_a_gpu(
+    dim: int, dtype: torch.dtype, expected: bool
+) -> None:
+    """A window of 7 characters has 7 dim numbers, and a tile a power of 2."""
+    assert module.has_kernel(torch.empty(5, dim, 7, dtype=dtype)) is expected

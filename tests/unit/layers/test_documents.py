@@ -174,6 +174,8 @@ def test_a_long_sentence_is_read_in_parts(
 
     monkeypatch.setattr(layer_source, "_LONGEST_WHOLE", 5)
     monkeypatch.setattr(FrozenBiLm, "read_long", noted)
-    (long,) = bilm.embed([words])
+    short = words[:2]
+    long, other = bilm.embed([words, short], max_tokens=1000)
     assert lengths == [5]
     assert_equal([torch.from_numpy(long)], [torch.from_numpy(whole)])
+    assert_equal([torch.from_numpy(other)], [torch.from_numpy(bilm.embed([short])[0])])

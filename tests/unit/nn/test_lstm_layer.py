@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from elmo_framework.kernels.backend import accelerator_code
+from elmo_framework.nn import lstm_layer
 from elmo_framework.nn.elmo_lstm import ProjectedLstm
 from elmo_framework.nn.lstm_layer import LstmState
 
@@ -191,3 +192,21 @@ def test_mixed_precision_training_is_close() -> None:
     assert not torch.equal(near["outputs"].float(), exact["outputs"])
     for name, value in exact.items():
         assert ((near[name] - value).norm() / value.norm()).item() < 0.05, name
+
+
+def test_kernels_read_gradients_that_are_contiguous(monkeypatch: pytest.MonkeyPatch) -> None:
+    are_contiguous = []
+
+    def noted(gradient: torch.Tensor, state: torch.Tensor, *others: object) -> None:
+        are_contiguous.append(gradient.is_contiguous() and state.is_contiguous())
+        clipped_gradient(gradient, state, *others)
+
+    clipped_gradient = lstm_layer.clipped_gradient
+    monkeypatch.setattr(lstm_layer, "clipped_gradient", noted)
+    module = cell()
+    start = random_start(module)
+    with accelerator_code():
+        outputs, end = module(words(module), SIZES, start)
+        # The gradients of sums are one number that is expanded.
+        (outputs.sum() + end.hidden.sum() + end.memory.sum()).backward()
+    assert are_contiguous == [True] * len(SIZES)

@@ -38,6 +38,15 @@ def vectors(result: dict[str, Any]) -> np.ndarray:
     return np.frombuffer(b64decode(result["vectors"]), "<f4").reshape(result["shape"])
 
 
+def test_equal_sentences_of_a_request_have_vectors_each(folder: Path, monkeypatch) -> None:
+    encoder = served(folder)
+    wanted = [encoder.encoder.embed([words.split()])[0] for words in ("a b", "", "a b", "b")]
+    monkeypatch.setattr(type(encoder.encoder), "embed", None)  # has all layers in memory
+    read = encoder.read(sentences("a b", "", "a b", "b", encoding_format="base64"))
+    for result, layers in zip(encoder.compute(read), wanted, strict=True):
+        np.testing.assert_allclose(vectors(result), layers, atol=1e-6)
+
+
 def test_requests_together_have_their_own_layers(folder: Path) -> None:
     encoder = served(folder)
     assert (encoder.name, encoder.description()["num_layers"]) == ("bilm", 3)

@@ -245,6 +245,17 @@ def test_damaged_terms_do_not_stop_the_study(
     assert "seed-1.validation.npz" in message
 
 
+def test_a_metric_that_fails_does_not_stop_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(state: StudyState, num_resamples: int) -> None:
+        raise ZeroDivisionError("of a plugin")
+
+    monkeypatch.setattr(report, "write_results", failing)
+    InterimResults().update(study_state(tmp_path))
+    assert capsys.readouterr().err == "no interim results: of a plugin\n"
+
+
 @pytest.mark.parametrize(
     ("reduction", "text"), [(None, NONE), (0.0249, "2.5 %"), (-0.1568, f"{MINUS}15.7 %")]
 )

@@ -111,17 +111,45 @@ def test_after_a_recording_that_fails_the_stream_is_that_of_before(
         def __exit__(self, *_: object) -> None:
             raise RuntimeError("operation failed due to a previous error during capture")
 
+    class Generator:
+        def clone_state(self) -> str:
+            return "a copy that records nothing"
+
+        def graphsafe_set_state(self, state: str) -> None:
+            states.append(state)
+
+    def fail() -> Outputs:
+        raise RuntimeError("no memory")
+
+    states: list[str] = []
     for name, function in {
         "graph_pool_handle": tuple,
         "CUDAGraph": object,
         "graph": lambda *_, **__: Graph(),
         "stream": stream,
         "current_stream": lambda: streams[0],
+        "default_generators": [Generator()],
+        "current_device": int,
     }.items():
         monkeypatch.setattr(torch.cuda, name, function)
     with pytest.raises(RuntimeError, match="during capture"):
         _CudaGraphs()(lambda: ())
+    with pytest.raises(RuntimeError, match="no memory"):
+        _CudaGraphs()(fail)
     assert streams == ["usual"]
+    assert states == ["a copy that records nothing"] * 2
+
+
+@pytest.mark.parametrize(("value", "is_recorded"), [("0", False), ("1", True), (None, True)])
+def test_an_environment_variable_switches_recordings_off(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, is_recorded: bool
+) -> None:
+    monkeypatch.delenv("ELMO_CUDA_GRAPHS", raising=False)
+    if value is not None:
+        monkeypatch.setenv("ELMO_CUDA_GRAPHS", value)
+    sums = Sums()
+    sums.device = torch.device("cuda")
+    assert (RecordedUpdate(cast(Update, sums))._record is not None) == is_recorded
 
 
 def average_afterwards(rank: int, directory: Path) -> None:

@@ -233,6 +233,14 @@ def test_gpus_exchange_gradients_over_nccl_and_wait_over_gloo(
     assert calls["gather"] == "gloo group"
 
 
+def test_a_process_alone_uses_the_gpu_of_its_local_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "set_device", devices.append)
+    with process_group(torch.device("cuda", 1), advice="") as group:
+        assert group.is_alone
+    assert devices == [torch.device("cuda", 1)]
+
+
 CANNOT_JOIN = "^process 1 of 2 cannot join the others: "
 
 

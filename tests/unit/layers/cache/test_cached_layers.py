@@ -2,6 +2,7 @@ import errno
 import multiprocessing
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from filelock import FileLock
 
 from elmo_framework.bilm.files.load import bilm_files
 from elmo_framework.data.text import TextBatch, collate_text
-from elmo_framework.errors import RunError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.layers import shared_source
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen, open_layers
 from elmo_framework.layers.cache import cached_layers, layer_cache, verified_blocks
@@ -494,3 +495,18 @@ def test_a_carried_state_takes_no_layers_that_were_read_ahead(folder: Path, comp
     computed.clear()
     stored.compute(text, state)
     assert computed == [(("a",),)]
+
+
+def test_numbers_that_float16_cannot_hold_are_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute = FrozenBiLm.compute
+
+    def larger(self: FrozenBiLm, *arguments):
+        output = compute(self, *arguments)
+        return replace(output, layers=output.layers * 1e6)
+
+    monkeypatch.setattr(FrozenBiLm, "compute", larger)
+    with pytest.raises(DataError, match="float16 cannot hold; set cache_dtype to float32"):
+        prepared(folder, dtype="float16")
+    prepared(folder, dtype="float32")
