@@ -207,6 +207,7 @@ def test_kernels_read_gradients_that_are_contiguous(monkeypatch: pytest.MonkeyPa
     start = random_start(module)
     with accelerator_code():
         outputs, end = module(words(module), SIZES, start)
-        # The gradients of sums are one number that is expanded.
-        (outputs.sum() + end.hidden.sum() + end.memory.sum()).backward()
+        # The gradient of a sum is one number that is expanded, that of a transposition transposed.
+        turned = (state.t() * torch.rand(state.t().shape) for state in end)
+        (outputs.sum() + sum(each.sum() for each in turned)).backward()
     assert are_contiguous == [True] * len(SIZES)
