@@ -743,7 +743,6 @@ _EDGES = [
         "nn/highway.py", ("input.flatten(0, -2).to(self.weight.dtype)", "input.flatten(0, -2)")
     ),
     *_faults("kernels/character_maxima.py", ("if ids.shape[1] < (width :=", "if 0 > (width :=")),
-    *_faults("kernels/packed_product.py", ('"float32, own products"', '"float32"')),
     *_faults("kernels/operators.py", ("if not has_kernel(*arguments):", "if False:")),
     *_faults("commands/allennlp_flags.py", (" and before not in _WITHOUT_VALUES", "")),
 ]

@@ -14,13 +14,14 @@ from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.precision import Precision as Precision
 
 ARITHMETIC: Mapping[Precision, str] = {
-    "float32": "float32, own products",
+    "float32": "float32",
     "bfloat16": "bfloat16",
     "int8": "int8, a scale per row",
 }
 """Identifies the numbers that a precision gives. What is kept on the disk has it in its key, so
-that results of an earlier arithmetic (the first float32 had oneDNN's products, the first int8 one
-scale for all rows) are not mixed in.
+that results of an earlier arithmetic (the first int8 had one scale for all rows) are not mixed in.
+Earlier float32 differs in its last bits only, by less than the vectors of a sentence in two batches
+do, so files and caches of earlier versions are continued.
 """
 
 _GROUP = 64

@@ -78,7 +78,7 @@ class CachedLayers(LayerSource):
             self.num_layers,
             self.dim,
             dtype,
-            default_dtype if default_dtype == "float64" else ARITHMETIC[precision],
+            default_dtype if precision == "float32" else ARITHMETIC[precision],
         )
         self.dtype: CacheDtype = dtype
         self._layer_cache = LayerCache(self._key, source=fingerprint.path)
