@@ -83,12 +83,10 @@ def sentence_digest(
             that a word contains.
         num_bytes: the size of the digest.
     """
-    encoding = "utf-8", "surrogatepass"
-    kind = b""
-    if separator is not None:
-        text = separator.join(words)
-        if text.count(separator) == max(0, len(words) - 1):
-            return blake2b(text.encode(*encoding), digest_size=num_bytes).digest()
-        kind = b"lengths"
-    text = "".join(f"{len(word)}:{word}" for word in words)
-    return blake2b(text.encode(*encoding), digest_size=num_bytes, person=kind).digest()
+    text = "" if separator is None else separator.join(words)
+    is_ambiguous = separator is not None and text.count(separator) > max(0, len(words) - 1)
+    if separator is None or is_ambiguous:
+        text = "".join(f"{len(word)}:{word}" for word in words)
+    kind = b"lengths" if is_ambiguous else b""  # so that no other digest is equal
+    encoded = text.encode("utf-8", "surrogatepass")
+    return blake2b(encoded, digest_size=num_bytes, person=kind).digest()

@@ -88,14 +88,11 @@ class SentenceFiles:
             DataError: see `lines`, or there are more than `max_lines`, or none.
         """
         lengths, digests, documents = array("i"), bytearray(), array("q")
-        path = None
         for line in self.lines():
             words = self.words(line)
             if by_document:
-                is_first = line.path != path or line.number == 1
-                is_new = not lengths or not lengths[-1] or is_first
+                is_new = not lengths or not lengths[-1] or line.number == 1
                 documents.append(len(lengths) if is_new else documents[-1])
-                path = line.path
             lengths.append(len(words))
             digests += sentence_digest(words, separator="\n")
             if max_lines is not None and len(lengths) > max_lines:

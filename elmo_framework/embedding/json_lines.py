@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from elmo_framework.console import ProgressBar
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.data.tokenizer import build_tokenizer
-from elmo_framework.embedding.corpus import Line, SentenceFiles
+from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.embedding.job import EmbeddingJob
 from elmo_framework.embedding.vector_reader import VectorReader, standard_input
 from elmo_framework.errors import DataError, RunError
@@ -66,11 +66,9 @@ def write_json_lines(
 def _blocks(corpus: SentenceFiles, *, by_document: bool) -> Iterator[list[list[list[str]]]]:
     """Yield the documents of so many words; without documents, each line is one."""
     block, num_words = list[list[list[str]]](), 0
-    line_before: Line | None = None
     for line in corpus.lines():
         words = corpus.words(line)
-        is_first = line_before is None or line_before.path != line.path or line.number == 1
-        if by_document and not is_first and block[-1][-1]:
+        if by_document and block and block[-1][-1] and line.number > 1:
             block[-1].append(words)
         else:
             if num_words >= _WORDS_PER_BLOCK:
@@ -78,7 +76,6 @@ def _blocks(corpus: SentenceFiles, *, by_document: bool) -> Iterator[list[list[l
                 block, num_words = [], 0
             block.append([words])
         num_words += len(words) + 1
-        line_before = line
     if block:
         yield block
 

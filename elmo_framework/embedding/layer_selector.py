@@ -74,7 +74,8 @@ def layer_selector(
         path, name = target
         digest = "" if source.fingerprint is None else source.fingerprint.digest
         # The biLM whose layers are mixed need not be named again.
-        own = [bilm] if digest in recorded_digests(RunDirectory.existing(path)) else []
+        recorded = recorded_digests(RunDirectory.existing(path))
+        own = [bilm] if digest in recorded.values() else []
         run = load(path, device="cpu", packages=packages, bilm=[*run_bilms, *own])
         embedder = _mixing_embedder(run, path, name, digest)
         assert embedder.mix is not None

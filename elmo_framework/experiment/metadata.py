@@ -40,7 +40,8 @@ from elmo_framework.io.files import digest, write_text
 from elmo_framework.io.outputs import Input, Output, check_outputs
 from elmo_framework.model.part import Part, parts_of
 
-_DATA = ("train_data_path", "validation_data_path", "test_data_path")
+DATA_KEYS = ("train_data_path", "validation_data_path", "test_data_path")
+"""Where a config names its data."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class RunRecord:
         path, before, now = change
         if not (isinstance(before, str) and isinstance(now, str)):
             return False
-        if path in _DATA:
+        if path in DATA_KEYS:
             digest_before = self.run.read_digests().get("data", {}).get(before)
             return digest_before == digests_of_data(self.experiment.files()).get(now)
         for model in external_models(self.parsed):

@@ -82,7 +82,7 @@ class ExternalModel:
     @property
     def module(self) -> str:
         """The name of the component's module in the model."""
-        return self.path.removeprefix("model.")
+        return _module(self.path)
 
     @property
     def keys(self) -> list[str]:
@@ -270,16 +270,24 @@ def recorded_models(run: RunDirectory) -> dict[str, RecordedModel]:
 
 def expected_digest(run: RunDirectory, model: ExternalModel) -> str | None:
     """Return the digest that a run has recorded of a model; None if it has none."""
-    record = recorded_models(run).get(model.path)
-    if record is not None and record.sha256 is not None:
-        return record.sha256
-    return run.read_digests().get("bilm", {}).get(model.module)
+    return recorded_digests(run).get(model.module)
 
 
-def recorded_digests(run: RunDirectory) -> set[str]:
-    """Return the digests of all models that a run refers to, as far as they were recorded."""
-    recorded = {record.sha256 for record in recorded_models(run).values()}
-    return {*filter(None, recorded), *run.read_digests().get("bilm", {}).values()}
+def recorded_digests(run: RunDirectory) -> dict[str, str]:
+    """Return the digests of all models that a run refers to, by module, as far as recorded."""
+    models = recorded_models(run)
+    return {
+        **run.read_digests().get("bilm", {}),
+        **{
+            _module(path): model.sha256
+            for path, model in models.items()
+            if model.sha256 is not None
+        },
+    }
+
+
+def _module(path: str) -> str:
+    return path.removeprefix("model.")
 
 
 def _is_reference(leaf: Leaf) -> bool:

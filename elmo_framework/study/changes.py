@@ -23,6 +23,8 @@ def changed_keys(
 ) -> list[str]:
     """List where a config differs from that of a record: `path: value before -> value now`.
 
+    A path that is only written in another way is no difference.
+
     Args:
         before: the config of the record or of the run, with all defaults.
         now: the same of the study.
@@ -34,7 +36,8 @@ def changed_keys(
     return [
         shown_change(change)
         for change in changes(before, now, given=given)
-        if change[0].split(".")[0].split("[")[0] != _IGNORED and not is_moved(change)
+        if change[0].split(".")[0].split("[")[0] != _IGNORED
+        and not (_is_same_path(change) or is_moved(change))
     ]
 
 
@@ -47,15 +50,14 @@ def digest_of_test_data(experiment: Experiment, path: Path) -> str:
     return digest(experiment.reader("test").files(path))
 
 
-def is_same_path(change: Change) -> bool:
-    """Return whether a path has only been written in another way."""
+def _is_same_path(change: Change) -> bool:
     _, before, now = change
     are_paths = isinstance(before, str) and isinstance(now, str)
     return are_paths and Path(before).absolute() == Path(now).absolute()
 
 
 def is_moved(change: Change, digests: Collection[str]) -> bool:
-    """Return whether a file of a run of this study was moved, or its path written in another way.
+    """Return whether a change is that of the path of a file that was moved.
 
     It is recognized by its name, and, if it is there, by the digest of its content.
 
@@ -64,8 +66,6 @@ def is_moved(change: Change, digests: Collection[str]) -> bool:
         digests: SHA-256 of the data of the record.
     """
     _, before, now = change
-    if is_same_path(change):
-        return True
     if not (isinstance(before, str) and isinstance(now, str)):
         return False
     if "/" not in before + now or Path(before).name != Path(now).name:

@@ -19,7 +19,7 @@ from elmo_framework.errors import ElmoFrameworkError, RunError, StoppedError
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Split
 from elmo_framework.experiment.load_run import load
-from elmo_framework.experiment.references import recorded_models
+from elmo_framework.experiment.references import recorded_digests
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.train import train_assembly
 from elmo_framework.model.head import Head
@@ -151,19 +151,10 @@ def _record(
         digests={
             **digests,
             "data": _by_relative_path(digests["data"]),
-            "bilm": {**_models(run), **digests["bilm"]},
+            "bilm": recorded_digests(run),
         },
         versions=recorded_versions(metadata),
     )
-
-
-def _models(run: RunDirectory) -> dict[str, str]:
-    """Return the SHA-256 of the models that a run refers to, also of those that it tunes."""
-    return {
-        path.removeprefix("model."): model.sha256
-        for path, model in recorded_models(run).items()
-        if model.sha256 is not None
-    }
 
 
 def _by_relative_path(digests: Mapping[str, str]) -> dict[str, str]:

@@ -14,17 +14,14 @@ from elmo_framework import console
 from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.config_changes import Change
-from elmo_framework.experiment.metadata import digests_of_data
+from elmo_framework.experiment.metadata import DATA_KEYS, digests_of_data
 from elmo_framework.experiment.references import external_models
 from elmo_framework.io.files import replacing
-from elmo_framework.study.changes import changed_keys, digest_of_test_data, is_same_path
+from elmo_framework.study.changes import changed_keys, digest_of_test_data
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
 from elmo_framework.study.record import Record, read_records, write_record
 from elmo_framework.study.state import PlannedRun, StudyState
-
-_DATA = ("train_data_path", "validation_data_path")
-"""Where a config names its data; test data of a run are in `Record.digests` only."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ class _Content:
     Attributes:
         data: SHA-256 of the training data, then of the validation data.
         models: SHA-256 of each model in separate files, by its module; None if it has none.
-        keys: where the config names the files that have a SHA-256.
+        keys: where the config names the files that have a SHA-256, and so may have other paths.
         test: SHA-256 of test data of their own.
         has_initial_weights: whether they start from the weights of another run.
     """
@@ -142,7 +139,7 @@ class _Content:
         return cls(
             list(digests_of_data(experiment.files()).values()),
             {each.module: sha256 for each, sha256 in models},
-            frozenset([*_DATA, *known]),
+            frozenset([*DATA_KEYS, *known]),
             None if test is None else digest_of_test_data(experiment, Path(test)),
             experiment.init_from is not None,
         )
@@ -154,10 +151,6 @@ class _Content:
             and self.data == list(record.digests.get("data", {}).values())
             and all(models.get(name) == sha256 for name, sha256 in self.models.items() if sha256)
         )
-
-    def is_moved(self, change: Change) -> bool:
-        """Return whether only a path has changed; `is_of` compares the content."""
-        return is_same_path(change) or change[0] in self.keys
 
 
 @dataclass
@@ -186,14 +179,17 @@ class _RecordFinder:
 
     def _is_same(self, run: PlannedRun, record: Record) -> bool:
         """Return whether a record is of the config of a run, and of the same content."""
-        now, content = run.cell.experiment_of(run.plan), self._content(run)
-        is_moved = content.is_moved
+        now = run.cell.experiment_of(run.plan)
+
+        def is_moved(change: Change) -> bool:
+            return change[0] in self._content(run).keys
+
         return (
             run.plan.seed == record.seed
             and not record.is_pruned
             and run.plan.metric[1:] in record.validation
             and not changed_keys(record.experiment, now, is_moved=is_moved, given=run.plan.raw)
-            and content.is_of(record)
+            and self._content(run).is_of(record)
         )
 
     def _as_record_of(self, run: PlannedRun, folder: StudyFolder, record: Record) -> Record:
