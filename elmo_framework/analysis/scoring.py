@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
@@ -24,6 +25,8 @@ from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.errors import DataError, shown
 from elmo_framework.layers.surprisal import Bits, SentenceScore
 from elmo_framework.metrics.ratios import ratio
+
+_log = logging.getLogger(__name__)
 
 Row: TypeAlias = dict[str, Any]
 """The values of a row by the names of the columns; None for a missing one."""
@@ -83,7 +86,7 @@ def write_rows(
 ) -> None:
     """Write a table with tabs, quoted as in CSV, or JSON lines.
 
-    The columns of a table are those of the first row.
+    The columns of a table are those of the first row; a warning names those that this leaves out.
 
     Raises:
         DataError: there are no rows.
@@ -98,14 +101,19 @@ def write_rows(
     if file_format == "tsv":
         table.writeheader()
     previous: object = None
+    left_out = set[str]()
     for row in chain([first], rows):
         if file_format == "tsv":
             table.writerow(row)
+            left_out |= row.keys() - first.keys()
         else:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
         place = row["file"], row["line"]
         progress.advance(place != previous)
         previous = place
+    if left_out:
+        names = ", ".join(map(repr, sorted(left_out)))
+        _log.warning("the table has the columns of its first row, so not %s; JSON has all", names)
 
 
 class _Sentence(NamedTuple):
@@ -297,12 +305,13 @@ def _region_rows(
 ) -> Iterator[Row]:
     (score,) = scores
     for name, start, end in regions:
+        bits = _by_direction(score.words(start, end))
         row = {
             "region": name,
             "text": " ".join(words[start:end]),
             "words": end - start,
             "unknown": int(score.is_unknown[start:end].sum()),
-            **_rounded(_by_direction(score.words(start, end))),
+            **_rounded(dict.fromkeys(_DIRECTIONS) if start == end else bits),
         }
         yield _with_columns(record, (SENTENCE, column), row)
 

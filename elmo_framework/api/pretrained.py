@@ -156,8 +156,11 @@ class PretrainedBiLm(PretrainedEncoder):
         require_list(sentences)
         softmax = self._softmax
         if self._carried is not None:
-            read = self._carry(sentences, self._carried, max_tokens)
-            return [score for _, score in surprisals(read, softmax, device=self._device)]
+            carried = enumerate(self._carry(sentences, self._carried, max_tokens))
+            # Numbered, as those without words come before others that still wait.
+            numbered = ((number, words, layers) for number, (_, words, layers) in carried)
+            scores = dict(surprisals(numbered, softmax, device=self._device))
+            return [scores[number] for number in range(len(sentences))]
         numbers = {words: number for number, words in enumerate(distinct_indices(sentences))}
         read = self._read(list(numbers), max_tokens)
         scores = dict(surprisals(read, softmax, device=self._device))

@@ -12,6 +12,9 @@ from elmo_framework.config.arguments import Argument, Force, Plugins
 from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
+_ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+"""A file of such a name is no checkpoint, even if it is damaged."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +76,9 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
 
         from elmo_framework.compat.allennlp.recognize import serialized_files
 
-        is_tar = self.source.is_file() and tarfile.is_tarfile(self.source)
+        is_tar = self.source.is_file() and (
+            tarfile.is_tarfile(self.source) or self.source.name.endswith(_ARCHIVE_SUFFIXES)
+        )
         if is_tar or serialized_files(self.source):
             self._import_archive()
         else:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.corpus.manifest import Entry, EntryWriter
-from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, vocabulary_text
+from elmo_framework.corpus.vocabulary_file import is_listable, vocabulary_text
 from elmo_framework.data.characters import BEGIN_SENTENCE, END_SENTENCE, ElmoCharacterIndexer
 from elmo_framework.data.pieces import (
     EXTRA,
@@ -59,7 +59,7 @@ class WordTable:
     def frequent(self, *, min_count: int, max_size: int | None) -> list[str]:
         """Return the words except the special ones, by falling frequency."""
         pairs = zip(self.words, self.counts.tolist(), strict=True)
-        words = [word for word, count in pairs if count >= min_count and word not in SPECIAL_WORDS]
+        words = [word for word, count in pairs if count >= min_count and is_listable(word)]
         return words[:max_size]
 
     def statistics(self) -> dict[str, Any]:

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
 from elmo_framework.corpus.blocks import Block
-from elmo_framework.data.formats.text_files import decoded_lines
+from elmo_framework.data.formats.text_files import decoded_lines, error_context
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
-from elmo_framework.errors import RunError
+from elmo_framework.errors import DataError, RunError, shown
 from elmo_framework.io.files import replacing
 from elmo_framework.io.resumable_output import RESUME
 
@@ -91,17 +91,22 @@ class TokenizedBlock:
         """Tokenize the lines of a block.
 
         Raises:
-            DataError: a line is not UTF-8.
+            DataError: a line is not UTF-8, or cannot be tokenized; or a word has a line end.
         """
         word_ids: defaultdict[str, int] = defaultdict(count().__next__)
         ids, lengths, hashes, num_blank_lines = array("i"), array("i"), bytearray(), 0
-        for line in _lines(block):
-            sentences = tokenizer(line)
+        for path, number, line in _lines(block):
+            with error_context(path, number):
+                sentences = tokenizer(line)
             num_blank_lines += not sentences
             for words in sentences:
                 ids.extend(map(word_ids.__getitem__, words))
                 lengths.append(len(words))
                 hashes += sentence_digest(words, separator=" ", num_bytes=_HASH_BYTES)
+        broken = next((word for word in word_ids if "\n" in word), None)
+        if broken is not None:
+            message = f"the tokenizer made the word {shown(broken)}, which has a line end"
+            raise DataError(message, path=block.ranges[0].path)
         return cls(
             list(word_ids),
             np.frombuffer(ids, np.int32),
@@ -150,10 +155,11 @@ def _built(raw: Any, source: str) -> Tokenizer:
     return parse(Tokenizer, raw, source=source).build()
 
 
-def _lines(block: Block) -> Iterator[str]:
+def _lines(block: Block) -> Iterator[tuple[Path, int, str]]:
+    """Yield the lines of a block, with their files and their numbers."""
     for lines in block.ranges:
         numbered = decoded_lines(io.BytesIO(lines.content), lines.path, first=lines.first_line)
-        yield from (line for _, line in numbered)
+        yield from ((lines.path, number, line) for number, line in numbered)
 
 
 @dataclass(frozen=True)

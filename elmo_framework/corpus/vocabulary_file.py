@@ -18,6 +18,12 @@ _FILLER = "!!!MAXTERMID"
 _FREQUENT = 1_000_000_000
 
 
+def is_listable(word: str) -> bool:
+    """Return whether a line of a vocabulary file can be this word, beside the special ones."""
+    is_line = word == word.strip() and "\n" not in word
+    return is_line and word not in (*SPECIAL_WORDS, _FILLER)
+
+
 def read_vocabulary_file(path: Path) -> list[str]:
     """Return the words of a file after the special ones, without lines `!!!MAXTERMID`.
 

@@ -41,7 +41,8 @@ class Tokenizer(Registrable, ABC):
 
     def sentences(self, text: str) -> list[str]:
         """Return the sentences of a text, in order; by default the lines that are not blank."""
-        return [line for line in text.splitlines() if line.split()]
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return [line for line in lines if line.split()]
 
     @abstractmethod
     def words(self, sentence: str) -> list[str]:
@@ -185,8 +186,10 @@ class SpacyTokenizer(Tokenizer):
         Raises:
             DataError: the text has a lone surrogate, or is too long for SudachiPy (Japanese).
         """
-        # spaCy creates a new string per word; interning saves memory for millions of sentences.
-        return [sys.intern(token.text) for token in self._tokenize(sentence) if not token.is_space]
+        # Packages for some languages leave a no-break space at a word. spaCy creates a new string
+        # per word; interning saves memory for millions of sentences.
+        words = (token.text.strip() for token in self._tokenize(sentence))
+        return [sys.intern(word) for word in words if word]
 
     def _tokenize(self, text: str) -> Doc:
         try:

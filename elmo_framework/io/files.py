@@ -63,7 +63,8 @@ def replacing(path: Path) -> Iterator[Path]:
     the rename. Of a link to a folder the link is replaced, not the folder.
 
     A folder takes two renames. If the process is killed between them, `path` is missing: the old
-    folder is `.NAME.replaced`, and is restored when `path` is replaced the next time.
+    folder is `.NAME.replaced`, and is restored when `path` is replaced the next time, or by
+    `settle`.
     """
     aside, replaced = _sibling(path, "writing"), _sibling(path, "replaced")
     remove(aside)
@@ -83,6 +84,11 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     synchronize(path.parent)
     _settle(replaced, path)
+
+
+def settle(path: Path) -> None:
+    """Restore a folder whose replacement was killed between its two renames, if it was."""
+    _settle(_sibling(path, "replaced"), path)
 
 
 def require_file_size(path: Path, num_bytes: int) -> None:

@@ -84,7 +84,7 @@ class SentenceScore:
 def surprisals(
     sentences: Iterable[ReadSentence], softmax: BiLmSoftmax, *, device: torch.device
 ) -> Iterator[tuple[int, SentenceScore]]:
-    """Yield the numbers and the scores of sentences, in the order of their layers.
+    """Yield the numbers and the scores of sentences; those without words may come earlier.
 
     Only the top layer is used: the first half of its vectors predicts the next word, the second
     half the word before. Memory is bounded, whatever the number of sentences and of words.

@@ -22,6 +22,7 @@ _MIN_WORDS = 3
 _MIN_PER_LABEL = 5
 _MAX_LABELS = 500
 _SHOWN_LABELS, _SHOWN_LENGTH = 4, 30
+_BOOLEANS = "true and false; write them as strings, such as 'yes' and 'no'"
 
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*")
 _DECIMAL = re.compile(r"[-+]?\d*[.,]\d+")
@@ -62,6 +63,7 @@ class Column:
         num_distinct: the number of distinct values, at most one more than are counted.
         num_numbers: the number of values that are numbers or dates.
         num_lists: the number of values that are lists of strings.
+        num_booleans: the number of values that are `true` or `false` of JSON.
         has_decimals: whether a number has decimal places.
         is_plain: whether all values are strings, whole numbers or empty.
     """
@@ -74,6 +76,7 @@ class Column:
     num_distinct: int = 0
     num_numbers: int = 0
     num_lists: int = 0
+    num_booleans: int = 0
     has_decimals: bool = False
     is_plain: bool = True
 
@@ -84,6 +87,7 @@ class Column:
         if isinstance(value, list | dict | bool):
             self.num_filled += 1
             self.num_lists += is_words(value)
+            self.num_booleans += isinstance(value, bool)
             self.is_plain = False
             return
         text = str(value).strip()
@@ -296,16 +300,23 @@ class Columns:
     def listed(self) -> str:
         """Return one line for each column, for messages."""
         return "\n".join(
-            f"  {column.name!r}: {column.described() if column.values else 'empty, or no text'}"
-            for column in self.by_name.values()
+            f"  {column.name!r}: {_described(column)}" for column in self.by_name.values()
         )
+
+
+def _described(column: Column) -> str:
+    if column.num_booleans:
+        return _BOOLEANS
+    return column.described() if column.values else "empty, or no text"
 
 
 def require_learnable(column: Column, path: Path) -> None:
     """Raise RunError if the values of a column cannot be learned as labels."""
     once = sum(1 for count in column.values.values() if count == 1)
     problem = None
-    if column.num_lists or not column.values:
+    if column.num_booleans:
+        problem = f"has {_BOOLEANS}"
+    elif column.num_lists or not column.values:
         problem = "does not have one label for each text"
     elif column.num_distinct == 1:
         problem = f"has only one value ({shown(next(iter(column.values)))}): nothing to learn"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from elmo_framework.data.formats.compressed import data_suffix
 from elmo_framework.data.formats.text_files import data_files, read_lines
@@ -19,7 +19,11 @@ from elmo_framework.scaffold.data_config import (
     render_config,
     render_pretraining,
 )
-from elmo_framework.scaffold.data_statistics import DataStatistics, data_statistics
+from elmo_framework.scaffold.data_statistics import (
+    DataStatistics,
+    data_statistics,
+    fast_reader,
+)
 from elmo_framework.scaffold.encoding import require_encoding, require_utf8, write_utf8_copy
 from elmo_framework.scaffold.language import guess_language, tokenizer_of
 from elmo_framework.scaffold.recognize import RecognizedData, TaskName, UserChoices, recognize
@@ -79,6 +83,7 @@ def new_config(request: ConfigRequest, output: Path) -> WrittenConfig:
         data = replace(data, reader={**data.reader, "encoding": encoding})
     if data.task == "language_modeling":
         return _pretraining(request, data, output)
+    paths, unused = _usable(paths, data)
     statistics = data_statistics(paths.training, data.reader, head_task(data))
     language = request.language or statistics.language
     text = render_config(
@@ -86,7 +91,7 @@ def new_config(request: ConfigRequest, output: Path) -> WrittenConfig:
     )
     with writing(output) as file:
         file.write(text)
-    lines = _lines(paths, data, statistics, language)
+    lines = [*_lines(paths, data, statistics, language), *unused]
     return WrittenConfig(_with_hints(lines, data, output), _commands(paths.training, output))
 
 
@@ -117,6 +122,27 @@ def _readable(request: ConfigRequest) -> tuple[DataPaths, str | None]:
     if path.is_dir():
         return DataPaths.of(path), encoding
     return DataPaths(write_utf8_copy(path, encoding, force=request.force)), None
+
+
+def _usable(paths: DataPaths, data: RecognizedData) -> tuple[DataPaths, list[str]]:
+    """Leave out data next to the training data that has no labels; with a line that says so."""
+    used: dict[str, Path | None] = {"validation": paths.validation, "test": paths.test}
+    lines = []
+    for name, path in used.items():
+        reason = None if path is None else _unreadable(path, data.reader)
+        if reason is not None:
+            used[name] = None
+            lines.append(f"  {path} is next to it, but not used as {name} data: {reason}")
+    return DataPaths(paths.training, **used), lines
+
+
+def _unreadable(path: Path, reader: Mapping[str, Any]) -> str | None:
+    """Return why a reader reads no example of a path; None if it does."""
+    try:
+        has_examples = any(True for _ in fast_reader(reader).read(path))
+    except DataError as error:
+        return str(error)
+    return None if has_examples else "it has no examples"
 
 
 def _lines(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 _LENGTH_OF_LINE = 100
+_BARE_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_KEYWORDS = re.compile(
+    "assert|else|error|false|for|function|if|import|importbin|importstr|in|local|null|self|super|"
+    "tailstrict|then|true"
+)
+"""Words of jsonnet that are no keys without quotes."""
 
 
 def template(name: str) -> Template:
@@ -50,7 +57,8 @@ def as_jsonnet(value: Any, *, indent: int = 0, first: int = 0) -> str:
 
 
 def _key(key: str) -> str:
-    return key if key.isidentifier() else as_jsonnet(key)
+    is_bare = _BARE_KEY.fullmatch(key) and not _KEYWORDS.fullmatch(key)
+    return key if is_bare else as_jsonnet(key)
 
 
 @cache

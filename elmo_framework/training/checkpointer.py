@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from elmo_framework.errors import DataError, RunError
-from elmo_framework.io.files import remove, remove_folder, replacing, write_text
+from elmo_framework.io.files import remove, remove_folder, replacing, settle, write_text
 from elmo_framework.kernels.backend import uses_cpu_code
 from elmo_framework.model.weights import load_tensors, save_tensors
 from elmo_framework.training.process_group import ProcessGroup
@@ -25,6 +26,7 @@ from elmo_framework.training.state import TrainingState
 
 _LOG = logging.getLogger(__name__)
 _WEIGHTS, _AVERAGE, _OPTIMIZER = "model.safetensors", "average.safetensors", "training.pt"
+_FOLDER = re.compile(r"step-(\d+)")
 _NUM_PROCESSES = "num_processes"
 _UNREADABLE = (
     *(OSError, EOFError, DataError, UnpicklingError, RuntimeError),
@@ -101,8 +103,11 @@ class Checkpointer:
         """
         self.finish()  # what this process still writes is no leftover
         if self._group.is_first:
+            for leftover in list(self._directory.glob(".step-*.replaced")):
+                settle(self._directory / leftover.name[1:].removesuffix(".replaced"))
             for leftover in list(self._directory.glob(".*step-*")):
                 remove(leftover)
+        self._group.wait()  # until a restored folder is back
         folders = self.folders()
         if not folders:
             return None
@@ -116,7 +121,8 @@ class Checkpointer:
 
     def _complete(self) -> dict[int, Path]:
         paths = self._directory.glob("step-*") if self._directory.is_dir() else ()
-        return {int(path.name.removeprefix("step-")): path for path in paths}
+        matches = ((_FOLDER.fullmatch(path.name), path) for path in paths)
+        return {int(match[1]): path for match, path in matches if match and path.is_dir()}
 
     def weights_file(self, step: int) -> Path:
         return self._folder(step) / _WEIGHTS

@@ -245,7 +245,7 @@ def _translated(archive: AllenNlpArchive, bilm: Path | str | None) -> Translatio
         block.pop("pretrained_file", None)
     if isinstance(model, dict):
         model.pop("initializer", None)
-    translation = translate_allennlp(raw, str(path))
+    translation = translate_allennlp(raw, str(path), has_weights=True)
     if translation is None:
         raise DataError(f"{_CONFIG} is not of AllenNLP", path=path)
     return translation

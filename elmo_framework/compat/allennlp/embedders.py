@@ -221,8 +221,7 @@ def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
     if mix:
         ours["mix"] = {"type": "scalar_mix", **mix}
     if ours.get("requires_grad") is not True:
-        here.at("cache_dtype").note("added", "float32; AllenNLP does not round its layers")
-        ours["cache_dtype"] = "float32"
+        ours["cache_dtype"] = _unrounded(here)
     files = [values.get(key) for key in ("options_file", "weight_file")]
     here.note(
         "differs",
@@ -243,6 +242,11 @@ def elmo(here: Place, values: Any, ours: dict[str, Any]) -> dict[str, Any]:
                 "file"
             )
     return {**_type(ours), "options_file": files[0], "weight_file": files[1], **ours}
+
+
+def _unrounded(here: Place) -> str:
+    here.at("cache_dtype").note("added", "float32; AllenNLP does not round its layers")
+    return "float32"
 
 
 def published_name(files: Sequence[str | None]) -> str | None:
@@ -350,7 +354,22 @@ def _embedder(here: Place, value: Any, readers: Mapping[str, str]) -> dict[str, 
         )
     if ours["type"] == "elmo_token_embedder":
         return elmo(here, value if isinstance(value, dict) else {}, ours)
+    if ours["type"] == "pretrained_transformer_mismatched":
+        return _transformer(here, ours)
     return _with_indexer(here, indexer, ours)
+
+
+def _transformer(here: Place, ours: dict[str, Any]) -> dict[str, Any]:
+    """Note what differs, and add what keeps the layers of a frozen transformer as they are."""
+    if "max_length" in ours:
+        text = "longer sentences are read in windows that overlap; AllenNLP cuts them into parts"
+        here.at("max_length").note("differs", text)
+    if ours.get("last_layer_only") is False:
+        text = "the layer of the embeddings is mixed too; AllenNLP leaves it out"
+        here.at("last_layer_only").note("differs", f"{text}; layers selects others")
+    if ours.get("train_parameters") is False:
+        ours["cache_dtype"] = _unrounded(here)
+    return ours
 
 
 def _with_indexer(here: Place, indexer: Indexer, ours: dict[str, Any]) -> dict[str, Any]:

@@ -35,13 +35,18 @@ def translated(here: Place, pattern: Any, pairs: Sequence[Pair]) -> str | None:
         return None
     if {name for name in ours if matches(name)} == wanted:
         return str(pattern)
-    written = _pattern(wanted, ours)
+    written = expression_of(wanted, ours)
     here.note("becomes", written)
     return written
 
 
-def _pattern(wanted: set[str], ours: Sequence[str]) -> str:
-    """Return an expression that matches exactly these names; short where numbers vary alone."""
+def expression_of(wanted: set[str], ours: Sequence[str]) -> str:
+    """Return an expression that matches exactly these names; short where numbers vary alone.
+
+    Args:
+        wanted: the names.
+        ours: the names of all parameters of the model.
+    """
     short = _one_of({_general(name) for name in wanted})
     if {name for name in ours if re.search(short, name)} == wanted:
         return short

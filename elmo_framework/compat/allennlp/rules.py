@@ -57,6 +57,7 @@ class Context:
         missing: types without a counterpart.
         problems: everything else that cannot be translated.
         indexers: the token indexers by name.
+        has_weights: whether it is that of a trained model.
     """
 
     raw: Mapping[str, Any]
@@ -64,6 +65,7 @@ class Context:
     missing: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     indexers: dict[str, Indexer] = field(default_factory=dict)
+    has_weights: bool = False
 
     def value(self, *keys: str) -> Any:
         """Return a value by its keys; None where there is none."""

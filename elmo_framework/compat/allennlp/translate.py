@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any
 
 from elmo_framework.compat.allennlp.batches import data_loader, iterator
-from elmo_framework.compat.allennlp.expressions import rules, translated
+from elmo_framework.compat.allennlp.expressions import expression_of, rules, translated
 from elmo_framework.compat.allennlp.language_models import BILM, added_words, windows
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
 from elmo_framework.compat.allennlp.namespaces import namespaces, reader_block
 from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions, group_expressions
-from elmo_framework.compat.allennlp.parameter_names import names
+from elmo_framework.compat.allennlp.parameter_names import Pair, names
 from elmo_framework.compat.allennlp.readers import reader
 from elmo_framework.compat.allennlp.recognize import mark_of_allennlp
 from elmo_framework.compat.allennlp.render import as_text, summary
@@ -38,19 +39,22 @@ from elmo_framework.errors import ConfigError, shown
 _SEEDS = dropped("random_seed fixes everything here")
 
 
-def translate_allennlp(raw: Mapping[str, Any], source: str) -> Translation | None:
+def translate_allennlp(
+    raw: Mapping[str, Any], source: str, *, has_weights: bool = False
+) -> Translation | None:
     """Translate a config; None if it is not AllenNLP's.
 
     Args:
         raw: the config, with its overrides.
         source: its file, for messages.
+        has_weights: whether it is that of a trained model, which needs no initial weights.
 
     Raises:
         ConfigError: with everything that has no counterpart: types first.
     """
     if mark_of_allennlp(raw) is None:
         return None
-    context = Context(deepcopy(dict(raw)))
+    context = Context(deepcopy(dict(raw)), has_weights=has_weights)
     ours = _translated(context)
     if context.missing or context.problems:
         problems = [*context.missing, *context.problems]
@@ -98,6 +102,8 @@ def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
         if theirs.get(key) is not None:
             written = rules(top.at("model").at(key), theirs[key], pairs, translate)
             own |= {key: written} if written else {}
+    if not top.context.has_weights:
+        _initialize_tables(top, own, pairs)
     written = [translated(*each, pairs) for each in frozen_expressions(top.context)]
     frozen = [each for each in written if each is not None]
     if frozen:
@@ -109,6 +115,30 @@ def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
     ]
     if groups:
         ours["trainer"]["parameter_groups"] = groups
+
+
+def _initialize_tables(top: Place, own: dict[str, Any], pairs: Sequence[Pair]) -> None:
+    """Add AllenNLP's initializer of vectors that are not from a file and have no other rule."""
+    embedders = own.get("embedder", {}).get("token_embedders", {})
+    from_file = {
+        f"embedder.token_embedders.{name}.embedding.weight"
+        for name, values in embedders.items()
+        if values.get("pretrained_file") is not None
+    }
+    applied = own.get("initializer", [])
+    ours = sorted({name for _, name in pairs if name})
+    tables = {
+        name
+        for name in ours
+        if name.endswith("embedding.weight")
+        and name not in from_file
+        and not any(re.search(pattern, name) for pattern, _ in applied)
+    }
+    if tables:
+        pattern = expression_of(tables, ours)
+        text = f"xavier_uniform for {pattern}, AllenNLP's initial vectors"
+        top.at("model").at("initializer").note("added", text)
+        own["initializer"] = [*applied, [pattern, {"type": "xavier_uniform"}]]
 
 
 def _add_defaults(top: Place, ours: dict[str, Any]) -> None:

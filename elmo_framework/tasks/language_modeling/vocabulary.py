@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, UNKNOWN_WORD
+from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, UNKNOWN_WORD, is_listable
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.errors import DataError
@@ -26,7 +26,8 @@ def target_vocabulary(
 ) -> Vocabulary:
     """Return `<S>`, `</S>`, `<UNK>` and the words of the text, most frequent first.
 
-    The order is that of bilm-tf's vocabulary files, and the sampled softmax relies on it.
+    The order is that of bilm-tf's vocabulary files, and the sampled softmax relies on it. Words
+    that such a file cannot have, such as those with spaces at their ends, are `<UNK>`.
 
     Args:
         vocabularies: counts of the text.
@@ -34,7 +35,7 @@ def target_vocabulary(
         max_size: maximum number of words in addition to the three special ones.
     """
     counted = vocabularies.counted("words").items()
-    words = [word for word, count in counted if count >= min_count and word not in SPECIAL_WORDS]
+    words = [word for word, count in counted if count >= min_count and is_listable(word)]
     return Vocabulary([*SPECIAL_WORDS, *words[:max_size]], name="words", unknown=UNKNOWN_WORD)
 
 

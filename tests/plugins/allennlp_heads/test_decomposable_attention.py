@@ -223,7 +223,8 @@ def test_each_parameter_has_a_name_in_allennlp() -> None:
     named = {ours for _, ours in names(raw) if ours}
     assert named == {name for name, _ in _model(raw).named_parameters()}
     assert dict(raw["initializer"]).keys() == {
-        r"^(aggregate_feedforward\.linear_layers\.\d+\.weight|output_logit\.weight)$"
+        r"^(aggregate_feedforward\.linear_layers\.\d+\.weight|output_logit\.weight)$",
+        r"^embedder\.token_embedders\.tokens\.embedding\.weight$",
     }
 
 

@@ -128,8 +128,15 @@ def test_report_shows_neighbors_of_both_bilms(run: Path, bilm: Path, corpus: Pat
 def test_half_a_search_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, "--query", "he sat") == 2
     assert capsys.readouterr().err == "error: neighbors need --corpus, --word too\n"
-    assert report(run, "--before", "mini") == 2
-    assert capsys.readouterr().err == "error: neighbors need --corpus, --query, --word too\n"
+    for flags in (
+        ["--before", "mini"],
+        ["-k", "5"],
+        ["--layer", "0"],
+        ["--any-word"],
+        ["--tokenizer", "character"],
+    ):
+        assert report(run, *flags) == 2
+        assert capsys.readouterr().err == "error: neighbors need --corpus, --query, --word too\n"
     assert not (run.parent / "page.html").exists()
 
 

@@ -127,6 +127,12 @@ def test_carried_rows_continue(
         require_score(bilm.score([words])[0], ahead, back)
 
 
+def test_carried_scores_are_in_the_order_given(scorer: Path) -> None:
+    sentences = [["a", "many"], [], ["words"], [], ["are", "a", "!"]]
+    scores = load_bilm(scorer, state="carry").score(sentences)
+    assert [len(score.forward) for score in scores] == [2, 0, 1, 0, 3]
+
+
 def test_scores_after_pickling_are_the_same(scorer: Path) -> None:
     bilm = load_bilm(scorer)
     (expected,) = bilm.score([["a", "many"]])

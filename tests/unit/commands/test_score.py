@@ -225,8 +225,21 @@ def test_regions_may_be_texts(bilm: Path, text: str, capsys, name: str, content:
         *(("1", "the bank", "2"), ("2", "", "0"), ("3", "of the", "2"), ("4", "river", "1"))
     ]
     (score,) = load_bilm(bilm).score([TEXT.splitlines()[0].split()])
-    for row, bounds in zip(found, ((0, 2), (2, 2), (2, 4), (4, 5)), strict=True):
+    empty = found.pop(1)
+    assert (empty["forward"], empty["backward"], empty["both"]) == ("", "", "")
+    for row, bounds in zip(found, ((0, 2), (2, 4), (4, 5)), strict=True):
         assert numbers(row)[:2] == pytest.approx(score.words(*bounds), abs=1e-5)
+
+
+def test_columns_that_a_table_lacks_are_named(bilm: Path, text: str, capsys, caplog) -> None:
+    records = [{"sentence": "a bank", "spans": "1"}, {"sentence": "a bank", "spans": "2", "x": 1}]
+    Path("items.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    found = rows(printed(capsys, bilm, "items.jsonl", "--regions", "spans"))
+    assert ["x" in row for row in found] == [False, False]
+    assert "the columns of its first row, so not 'x'; JSON has all" in caplog.text
+    caplog.clear()
+    printed(capsys, bilm, "items.jsonl", "--regions", "spans", "--format", "jsonl")
+    assert not caplog.text
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,16 @@ class Code:
         return os.mkdir, ("executed",)
 
 
+def test_file_named_as_an_archive_is_no_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(b"not packed")
+    assert main(["import", str(path), "-s", str(tmp_path / "run")]) == 2
+    assert "checkpoint" not in (said := capsys.readouterr().err)
+    assert said.startswith(f"error: {path}: ")
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [

@@ -346,6 +346,7 @@ def test_expressions_match_the_same_parameters() -> None:
             rf"^{inside}\.token_characters\.encoder\.convolutions\.\d+\.weight$",
             {"type": "xavier_uniform"},
         ],
+        [rf"^{inside}\.token_characters\.embedding\.weight$", {"type": "xavier_uniform"}],
     ]
     assert raw["model"]["regularizer"] == [["scalar_parameters", {"type": "l2", "alpha": 0.1}]]
     assert raw["trainer"]["no_grad"] == [".*elmo.*gamma"]
@@ -393,7 +394,58 @@ def test_wrong_keys_of_expressions_are_refused(path: str, value: Any) -> None:
 def test_prevent_applies_before_other_expressions() -> None:
     applied = [["_encoder.*weight_ih", {"type": "zero"}], ["_encoder.*weight", "prevent"]]
     written = ours("esim", {"model.initializer": applied})["model"]["initializer"]
-    assert [rule[1] for rule in written] == [{"type": "prevent"}, {"type": "zero"}]
+    assert [rule[1] for rule in written[:2]] == [{"type": "prevent"}, {"type": "zero"}]
+
+
+def test_vectors_without_a_file_start_as_in_allennlp() -> None:
+    """Xavier's bound depends on the size of the vocabulary; ours does not."""
+    translated = translation("coref", {"model.initializer": []})
+    (rule,) = translated.raw["model"]["initializer"]
+    assert rule == [
+        r"^(antecedents\.distance_embedding\.weight|embedder\.token_embedders\.tokens\.embedding\."
+        r"weight|mentions\.width_embedding\.weight)$",
+        {"type": "xavier_uniform"},
+    ]
+    assert re.search(r"^model.initializer +added +xavier_uniform", translated.summary, re.MULTILINE)
+
+
+def test_vectors_from_a_file_and_those_of_a_trained_model_have_no_initializer() -> None:
+    path = "model.text_field_embedder.token_embedders.tokens.pretrained_file"
+    changes: dict[str, Any] = {"model.initializer": []}
+    (rule,) = ours("coref", {path: "vectors.txt", **changes})["model"]["initializer"]
+    assert "width" in rule[0]
+    assert "tokens" not in rule[0]
+    trained = translate_allennlp(config("coref", changes), "model.tar.gz", has_weights=True)
+    assert trained is not None
+    assert "initializer" not in trained.raw["model"]
+
+
+def with_transformer(**keys: Any) -> Translation:
+    kind = {"type": "pretrained_transformer_mismatched", "model_name": "models/bert"}
+    changes = {
+        "dataset_reader.token_indexers": {"tokens": kind},
+        "model.text_field_embedder": {"token_embedders": {"tokens": {**kind, **keys}}},
+    }
+    return translation("basic_classifier", changes)
+
+
+def test_what_differs_in_a_transformer_is_in_the_table() -> None:
+    keys = {"max_length": 128, "last_layer_only": False, "train_parameters": False}
+    translated = with_transformer(**keys)
+    (ours,) = translated.raw["model"]["embedder"]["token_embedders"].values()
+    assert ours["cache_dtype"] == "float32"
+    inside = "model.text_field_embedder.token_embedders.tokens"
+    rows = [line.split()[:2] for line in translated.summary.splitlines()]
+    assert [f"{inside}.max_length", "differs"] in rows
+    assert [f"{inside}.last_layer_only", "differs"] in rows
+    assert [f"{inside}.cache_dtype", "added"] in rows
+
+
+def test_tuned_transformer_has_nothing_to_add() -> None:
+    translated = with_transformer(last_layer_only=True)
+    (ours,) = translated.raw["model"]["embedder"]["token_embedders"].values()
+    assert "cache_dtype" not in ours
+    assert "differs" not in translated.summary.replace("iterator", "")
 
 
 def test_elmo_of_a_text_field_embedder_of_a_bcn_is_frozen() -> None:
@@ -555,6 +607,29 @@ def test_each_scheduler_has_its_counterpart(scheduler: Any, expected: str) -> No
     assert not check_config(Config(raw, "old.jsonnet", "")).problems
 
 
+@pytest.mark.parametrize("optimizer", [None, "adam", {"type": "dense_sparse_adam", "lr": 0.01}])
+def test_noam_is_the_rate_itself(optimizer: Any) -> None:
+    components.load()
+    scheduler = {"type": "noam", "model_size": 16, "warmup_steps": 10}
+    trainer = {"optimizer": optimizer, "learning_rate_scheduler": scheduler}
+    translated = translation("esim", {"trainer": trainer})
+    assert translated.raw["trainer"]["optimizer"] == {"type": "adam", "lr": 1.0}
+    assert "noam is the rate itself" in translated.summary
+    assert not check_config(Config(translated.raw, "old.jsonnet", "")).problems
+
+
+def test_rate_of_a_group_is_refused_with_noam() -> None:
+    scheduler = {"type": "noam", "model_size": 16, "warmup_steps": 10}
+    groups = [[["_encoder"], {"lr": 0.1}], [["_output"], {"weight_decay": 0.1}]]
+    changes = {
+        "trainer.optimizer": {"type": "adam", "parameter_groups": groups},
+        "trainer.learning_rate_scheduler": scheduler,
+    }
+    (problem,) = problems("esim", changes)
+    assert problem.path == "trainer.optimizer.parameter_groups[0]"
+    assert problem.message == "lr has no effect with noam in AllenNLP; remove it"
+
+
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
 def test_each_optimizer_has_its_counterpart(name: str) -> None:
     components.load()
@@ -607,8 +682,9 @@ def test_feedforward_of_a_crf_tagger_is_kept() -> None:
     }
     model = ours("crf_tagger", changes)["model"]
     assert model["feedforward"] == layers
-    assert model["initializer"] == [
-        [r"^feedforward\.linear_layers\.\d+\.weight$", {"type": "zero"}]
+    assert model["initializer"][0] == [
+        r"^feedforward\.linear_layers\.\d+\.weight$",
+        {"type": "zero"},
     ]
 
 
@@ -618,12 +694,12 @@ def test_names_before_version_1_are_translated() -> None:
         ["_mention_pruner._scorer.0.*linear_layers.0.bias", "zero"],
     ]
     written = ours("coref", {"model.initializer": applied})["model"]["initializer"]
-    assert [rule[0] for rule in written] == [
+    assert [rule[0] for rule in written[:2]] == [
         r"^mentions\.score\.weight$",
         r"^mentions\.feedforward\.linear_layers\.0\.bias$",
     ]
     applied = [["_similarity_function._weight_vector", "zero"]]
-    (rule,) = ours("bidaf", {"model.initializer": applied})["model"]["initializer"]
+    rule, *_ = ours("bidaf", {"model.initializer": applied})["model"]["initializer"]
     assert rule[0] == r"^attention\.score\.weight$"
 
 

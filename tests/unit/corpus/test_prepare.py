@@ -21,6 +21,7 @@ from elmo_framework.config import registry
 from elmo_framework.config.registry import members
 from elmo_framework.corpus import manifest, tokenize, tokenized_blocks
 from elmo_framework.corpus import prepare as module
+from elmo_framework.corpus.blocks import read_blocks
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import Manifest
 from elmo_framework.corpus.prepare import prepare
@@ -75,6 +76,13 @@ def test_vocabulary_has_special_then_frequent_words(make: Make) -> None:
     assert words_of(make()) == [*frequent, "dog", "ran"]
     assert words_of(make(name="b", min_count=2)) == frequent
     assert words_of(make(name="c", max_vocabulary_size=2)) == frequent[:5]
+
+
+def test_words_that_a_vocabulary_file_cannot_have_are_unknown(make: Make) -> None:
+    corpus = make("a !!!MAXTERMID a\n!!!MAXTERMID b\n")
+    assert words_of(corpus) == ["<S>", "</S>", "<UNK>", "a", "b"]
+    assert counts(corpus)["parts"]["training"]["unknown_words"] == 2
+    assert sentences(corpus / "training") == ["a !!!MAXTERMID a", "!!!MAXTERMID b"]
 
 
 def test_unknown_words_are_counted(make: Make) -> None:
@@ -203,6 +211,30 @@ def test_error_in_a_worker_process_is_reported(tmp_path: Path) -> None:
     text.write_bytes(many_sentences(300).encode() + b"\xff\n")
     with pytest.raises(DataError, match=r"a\.txt:301: not valid UTF-8 text"):
         prepare(PreparationJob([text], tmp_path / "corpus", num_processes=2))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (ValueError("too long"), r"a\.txt:2: too long"),
+        (["a\nb"], r"a\.txt: the tokenizer made the word 'a\\nb', which has a line end"),
+    ],
+)
+def test_what_a_tokenizer_cannot_split_is_named(
+    tmp_path: Path, words: list[str] | ValueError, message: str
+) -> None:
+    def split(line: str) -> list[list[str]]:
+        if line != "bad":
+            return [line.split()]
+        if isinstance(words, ValueError):
+            raise words
+        return [words]
+
+    path = tmp_path / "a.txt"
+    path.write_text("good\nbad\n")
+    (block,) = read_blocks([path], 100)
+    with pytest.raises(DataError, match=message):
+        TokenizedBlock.of(block, split)
 
 
 class Failing:

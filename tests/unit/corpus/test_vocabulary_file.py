@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def test_a_vocabulary_file_round_trips(path: Path) -> None:
 def test_filling_lines_hold_no_word(path: Path) -> None:
     path.write_text(f"{SPECIAL}the\n!!!MAXTERMID\na\n!!!MAXTERMID\n")
     assert read_vocabulary_file(path) == ["the", "a"]
+
+
+def test_words_that_no_line_can_be_are_unknown(path: Path) -> None:
+    counts = {"a": 4, "\xa0(2020)": 3, "(2020)": 3, "!!!MAXTERMID": 2, "x\ny": 2, "1\xa0000": 1}
+    found = target_vocabulary(Vocabularies({"words": Counter(counts)}), min_count=1, max_size=None)
+    assert list(found.items[3:]) == ["a", "(2020)", "1\xa0000"]
+    path.write_text(vocabulary_text(found.items[3:]))
+    assert read_vocabulary_file(path) == list(found.items[3:])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from itertools import pairwise
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from spacy.tokens import Doc
 
 from elmo_framework.config.parse import parse
 from elmo_framework.data.tokenizer import (
@@ -93,6 +94,22 @@ def test_half_a_character_is_refused_by_spacy():
         SpacyTokenizer().words("bad \ud83d b")
 
     assert str(raised.value) == r"lone surrogate '\ud83d' in 'bad \ud83d b'"
+
+
+def test_only_line_ends_separate_lines():
+    text = "a b\u2028c\x85d\x0ce\r\nf\rg\n"
+
+    assert WhitespaceTokenizer().sentences(text) == ["a b\u2028c\x85d\x0ce", "f", "g"]
+
+
+def test_spacy_gives_words_without_spaces_at_their_ends(monkeypatch):
+    """As the package for Thai does, whose words may begin with a no-break space."""
+    tokenizer = SpacyTokenizer()
+    words = ["\xa0(2020)", "\u3000", "he"]
+    vocabulary = tokenizer._pipeline.vocab
+    monkeypatch.setattr(tokenizer, "_tokenize", lambda text: Doc(vocabulary, words))
+
+    assert tokenizer.words("") == ["(2020)", "he"]
 
 
 def test_spacy_gives_words_that_are_alike_as_one_object():

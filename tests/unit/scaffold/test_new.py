@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +16,15 @@ import pytest
 from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
 from elmo_framework.config.parse import parse
+from elmo_framework.data.formats.compressed import SUFFIXES
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.scaffold.language import guess_language
+from elmo_framework.scaffold.rendering import as_jsonnet
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 NUM = 40
 LABELS = ("good", "bad")
@@ -249,6 +260,35 @@ def test_partners_and_rare_labels_change_the_config():
     assert raw["trainer"]["validation_metric"] == "-loss"
 
 
+def test_data_without_labels_next_to_it_is_not_used(capsys: pytest.CaptureFixture[str]):
+    table("train.csv", "text,label", lambda n: f"{text(n)},{label(n)}")()
+    table("test.csv", "text", text)()
+    table("valid.csv", "text,label", lambda n: f"{text(n)},{label(n)}")()
+
+    assert main(["new", "train.csv"]) == 0
+
+    said = capsys.readouterr().out
+    assert "valid.csv is next to it, and taken for validation data" in said
+    assert "test.csv is next to it, but not used as test data: test.csv:2: missing key" in said
+    raw = Config.load(Path("train.jsonnet")).raw
+    assert raw["validation_data_path"] == "valid.csv"
+    assert "test_data_path" not in raw
+    assert raw["test_fraction"] > 0
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_copy_of_a_compressed_text_is_not_compressed(suffix: str):
+    table("data.csv", "text;label", lambda n: f"Übel war es {n} mal;{label(n)}", "cp1252")()
+    content = data_path().read_bytes()
+    data_path().unlink()
+    packers = {".gz": gzip, ".bz2": bz2, ".xz": lzma, ".zst": zstd}
+    Path(f"data.csv{suffix}").write_bytes(packers[suffix].compress(content))
+
+    assert main(["new", f"data.csv{suffix}", "--encoding", "cp1252"]) == 0
+
+    assert Path("data.utf8.csv").read_bytes() == content.decode("cp1252").encode()
+
+
 def test_text_in_another_encoding_is_copied_on_request(capsys: pytest.CaptureFixture[str]):
     table("data.csv", "text;label", lambda n: f"Übel war es {n} mal;{label(n)}", "cp1252")()
     before = data_path().read_bytes()
@@ -276,6 +316,14 @@ def test_plain_text_becomes_a_corpus_that_the_config_trains_on(capsys: pytest.Ca
     assert main(["check", "data.jsonnet"]) == 0
 
 
+def test_keys_that_jsonnet_cannot_read_are_quoted():
+    value = {"word": 1, "self": 2, "wörter": 3, "a b": 4, "_1": 5, "import": {"local": [True]}}
+    written = as_jsonnet(value)
+    assert written.startswith("{ word: 1, 'self': 2, 'wörter': 3, 'a b': 4, _1: 5, 'import': {")
+    Path("config.jsonnet").write_text(written, encoding="utf-8")
+    assert Config.load(Path("config.jsonnet")).raw == value
+
+
 def test_existing_config_is_kept_unless_forced(capsys: pytest.CaptureFixture[str]):
     DATA["comma"][0]()
     Path("data.jsonnet").write_text("{}")
@@ -287,6 +335,16 @@ def test_existing_config_is_kept_unless_forced(capsys: pytest.CaptureFixture[str
 
 
 ERRORS: dict[str, tuple[Writer, str, str]] = {
+    "booleans": (
+        objects("data.jsonl", lambda n: {"text": text(n), "label": n % 2 == 0}),
+        "",
+        "'label': true and false; write them as strings, such as 'yes' and 'no'",
+    ),
+    "booleans by name": (
+        objects("data.jsonl", lambda n: {"text": text(n), "label": n % 2 == 0}),
+        "--label label",
+        "the column 'label' has true and false; write them as strings, such as 'yes' and 'no'",
+    ),
     "no header of short values": (
         table("data.csv", "yes,good", lambda n: f"{['yes', 'no'][n % 2]},{label(n)}"),
         "",

@@ -123,6 +123,29 @@ def test_kill_while_saving_loses_at_most_the_new_checkpoint(
     assert restored_steps == {6, 9}
 
 
+def test_other_folders_beside_checkpoints_are_left_alone(tmp_path: Path) -> None:
+    toy = Toy(tmp_path, num_steps=6, checkpointer={"save_every": {"steps": 3}})
+    toy.run()
+    copy = tmp_path / "checkpoints/step-000000003.bak"
+    shutil.copytree(tmp_path / "checkpoints/step-000000003", copy)
+    (tmp_path / "checkpoints/step-000000009").write_text("")
+    assert sorted(toy.checkpointer.folders()) == [3, 6]
+    assert toy.checkpointer.restore() is not None
+    assert toy.checkpointer.best() is not None
+    assert copy.is_dir()
+
+
+def test_kill_between_two_renames_loses_no_checkpoint(tmp_path: Path) -> None:
+    Toy(tmp_path, num_steps=3).run()
+    folder = tmp_path / "checkpoints/step-000000003"
+    shutil.copytree(folder, folder.with_name(f".{folder.name}.writing"))
+    folder.rename(folder.with_name(f".{folder.name}.replaced"))
+    restored = Toy(tmp_path).checkpointer.restore()
+    assert restored is not None
+    assert restored.progress.step == 3
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
 def test_full_disk_preserves_the_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
