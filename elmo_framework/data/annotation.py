@@ -25,14 +25,15 @@ class Annotation:
         label: of the span.
         group: the number of the predicate or the cluster that it belongs to; None if there are no
             such groups.
-        is_head: whether the other spans of its group are arguments of this one.
+        is_head: whether the other spans of its group are arguments of this one; None in a group of
+            equals, such as a cluster.
     """
 
     start: int
     end: int
     label: str
     group: int | None = None
-    is_head: bool = False
+    is_head: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

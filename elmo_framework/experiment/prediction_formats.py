@@ -199,18 +199,18 @@ def _span_lines(record: PredictionRecord, index: int, number: int, before: int) 
 
 
 def _group_lines(annotations: Sequence[Annotation], first: int) -> Iterator[str]:
-    """Yield a relation from each head to its arguments, or an equivalence of a group without."""
+    """Yield a relation from each head to its arguments, or an equivalence of a group of equals."""
     groups: dict[int, list[int]] = {}
     for number, span in enumerate(annotations, start=first):
         if span.group is not None:
             groups.setdefault(span.group, []).append(number)
     for numbers in groups.values():
-        head = next((number for number in numbers if annotations[number - first].is_head), None)
-        if head is None:
+        if all(annotations[number - first].is_head is None for number in numbers):
             yield "*\tCoreference " + " ".join(f"T{number}" for number in numbers)
             continue
+        head = next((number for number in numbers if annotations[number - first].is_head), None)
         for number in numbers:
-            if number != head:
+            if head not in (None, number):
                 label = _type(annotations[number - first].label)
                 yield f"R{number}\t{label} Arg1:T{head} Arg2:T{number}"
 

@@ -9,7 +9,6 @@ from itertools import chain, islice, zip_longest
 from typing import Any, final
 
 from elmo_framework.data.annotation import PredictionRecord, SourceText
-from elmo_framework.data.formats.records import is_words
 from elmo_framework.data.inputs import Predicted
 from elmo_framework.io.extras import import_extra
 from elmo_framework.model.task import HeadTask
@@ -144,7 +143,7 @@ def _cells(task: _Task, predicted: Predicted, top_k: int) -> dict[str, Any]:
                 cells |= _columns(_descending(value, top_k), top_k)
             else:
                 cells |= {f"probability_{label}": each for label, each in value.items()}
-        elif not (is_words(value) and value in sentences):
+        elif name not in task.sentence_keys or value not in sentences:
             cells[name] = value
         elif not source.texts:
             cells[name] = " ".join(value)

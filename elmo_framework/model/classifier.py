@@ -46,12 +46,7 @@ class TargetTask(HeadTask[ExampleT, LabeledBatch]):
     """A task whose examples have one or more sentences, and one target: a label or a number.
 
     A member defines `sentences` and the target.
-
-    Attributes:
-        sentence_keys: the names of the sentences in the JSON of a prediction.
     """
-
-    sentence_keys: ClassVar[Sequence[str]] = ("words",)
 
     def collate(
         self, examples: Sequence[ExampleT], vocabularies: Vocabularies, indexers: Sequence[Indexer]

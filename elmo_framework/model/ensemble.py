@@ -67,7 +67,8 @@ class Ensemble(Head[EnsembleBatch]):
         vocabularies: of each head.
         combination: `mean` or `vote`.
         agreement: the score by which two predictions are compared for `vote`, such as
-            `f1-measure-overall`; predictions that are equal agree in any case.
+            `f1-measure-overall`; empty for that of the task, which also replaces one that needs
+            logits, such as `accuracy3`. Predictions that are equal agree in any case.
 
     Raises:
         RunError: the heads are of different tasks, have different labels, have no scores to
@@ -85,13 +86,14 @@ class Ensemble(Head[EnsembleBatch]):
         super().__init__()
         _require_one_task(heads)
         self._heads, self._vocabularies = tuple(heads), tuple(vocabularies)
-        self._combination, self._agreement_score = combination, agreement
+        self._combination = combination
         self.heads = nn.ModuleList(heads)
         self.task, self.labels = heads[0].task, heads[0].labels
         if combination == "mean":
             heads[0].require_average(heads)
         else:
             heads[0].require_vote()
+            self._agreement_score = _agreement_score(heads[0], agreement)
 
     def collator(self, vocabularies: Vocabularies) -> Collator:
         pairs = zip(self._heads, self._vocabularies, strict=True)
@@ -163,6 +165,15 @@ class Ensemble(Head[EnsembleBatch]):
             for key, value in metric.count(prediction, other).items()
         }
         return self._heads[0].scores({"num_examples": 1.0} | sums).get(self._agreement_score, 0.0)
+
+
+def _agreement_score(head: Head[Any], selected_by: str) -> str:
+    """Return the score that compares two predictions; empty if they must be equal to agree."""
+    names = head.scores({"num_examples": 1.0})
+    needs_logits = selected_by in head.scores({}) and selected_by not in names
+    if selected_by and not needs_logits:
+        return selected_by
+    return next((name for name in head.task.agreement_scores if name in names), "")
 
 
 def _collate(collators: Sequence[Collator], examples: Sequence[Any]) -> EnsembleBatch:

@@ -42,6 +42,7 @@ class MultiLabelTask(TargetTask[ExampleT]):
         "exact_match": ExactMatch(),
         "label_f1": LabelF1(),
     }
+    agreement_scores = ("f1-measure-micro",)
 
     def counted_labels(self, example: ExampleT) -> Iterable[str]:
         return self.target(example) or ()

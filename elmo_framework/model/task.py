@@ -86,6 +86,11 @@ class HeadTask(Task[ExampleT, BatchT]):
             object of `to_json` per line, and tables: `csv` and `tsv`.
         record_formats: prediction formats that also have identifiers and texts of inputs.
         input_keys: the keys that `example` reads. Other keys of an input are copied to its output.
+        sentence_keys: the keys of `to_json` with the words of a sentence; a table has its text
+            instead.
+        agreement_scores: the scores that compare two predictions of an ensemble that votes, if its
+            first run was not selected by a score; the first that the model has. Without one,
+            predictions agree only if they are equal, as labels do.
     """
 
     metrics: ClassVar[Mapping[str, Metric]]
@@ -93,6 +98,8 @@ class HeadTask(Task[ExampleT, BatchT]):
     formats: ClassVar[Mapping[str, PredictionFormat]] = {}
     record_formats: ClassVar[Mapping[str, RecordFormat]] = {}
     input_keys: ClassVar[Sequence[str]] = ("sentence",)
+    sentence_keys: ClassVar[Sequence[str]] = ("words",)
+    agreement_scores: ClassVar[Sequence[str]] = ()
 
     def count(self, examples: Iterable[ExampleT]) -> Counts:
         """Count the words of `sentences` as `words`, and `counted_labels` as `labels`."""

@@ -145,7 +145,12 @@ class ElmoEmbedder:
             raise ValueError("use_sentence_keys writes the sentences that forget_sentences omits")
         lines = _read_lines(input_file, as_keys=use_sentence_keys)
         vectors = self.embed_sentences((line.split() for line in lines), batch_size)
-        with replacing(Path(output_file_path)) as aside, h5py.File(aside, "w") as file:
+        # HDF5 itself would end the process on a full disk; a file of Python raises OSError.
+        with (
+            replacing(Path(output_file_path)) as aside,
+            aside.open("w+b") as stream,
+            h5py.File(stream, "w") as file,
+        ):
             for number, (line, layers) in enumerate(zip(lines, vectors, strict=True)):
                 key = line if use_sentence_keys else str(number)
                 if key in file:

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from elmo_framework import components
+from elmo_framework.config.plugins import load_plugins
+from elmo_framework.config.registry import registered
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import replacing
 from elmo_framework.scaffold.rendering import template
@@ -30,7 +33,8 @@ def plugin_name(text: str) -> str:
     """Return a name as that of a Python package.
 
     Raises:
-        RunError: it is not one, or a module has it already.
+        RunError: it is not one, or a module has it already, or the names of the components of the
+            plugin are registered already.
     """
     name = text.replace("-", "_")
     if not name.isidentifier() or name != name.lower() or keyword.iskeyword(name):
@@ -40,6 +44,14 @@ def plugin_name(text: str) -> str:
         )
     if name in sys.stdlib_module_names or find_spec(name) is not None:
         raise RunError(f"--plugin: there is a module {name!r} already; choose another name")
+    components.load()
+    load_plugins(())  # those of installed packages
+    for component in (f"{name}_classifier", f"{name}_lines"):  # see the templates
+        if registered(component):
+            raise RunError(
+                f"--plugin: {component!r}, which the plugin {name!r} would register, is the name "
+                "of a component already; choose another name"
+            )
     return name
 
 

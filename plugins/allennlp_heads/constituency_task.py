@@ -90,6 +90,7 @@ class ConstituencyTask(HeadTask[ParsedSentence, TreeBatch]):
     metrics: ClassVar[Mapping[str, Metric]] = {"evalb": EvalbScores()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"trees": tree_lines}
     input_keys = (*_TEXT_KEYS, TAGS_KEY)
+    agreement_scores = ("evalb_f1_measure",)
 
     def __init__(self, *, reads_tags: bool = False) -> None:
         self.reads_tags = reads_tags

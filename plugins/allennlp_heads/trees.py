@@ -14,7 +14,11 @@ from elmo_framework.config import Count
 from elmo_framework.data import DatasetReader, FileReader, PredictionInput
 from elmo_framework.data.formats import FileFormat, FileSample, nonblank_lines
 
-_PIECE = re.compile(r"\(\s*([^\s()]+)\s+([^\s()]+)\s*\)|\(\s*([^\s()]*)|(\))|[^\s()]+")
+# Not \s: a word may have a no-break space, as in `(CD 10\u00a0000)`.
+_BLANK, _NAME = r"[ \t\r\n]", r"[^ \t\r\n()]"
+_PIECE = re.compile(
+    rf"\({_BLANK}*({_NAME}+){_BLANK}+({_NAME}+){_BLANK}*\)|\({_BLANK}*({_NAME}*)|(\))|{_NAME}+"
+)
 _BRACKETS = ("-LRB-", "-RRB-", "-LCB-", "-RCB-", "-LSB-", "-RSB-")
 _PARENTHESES = dict(zip(_BRACKETS, "(){}[]", strict=True))
 _ESCAPES = {character: escape for escape, character in _PARENTHESES.items()}
@@ -196,10 +200,15 @@ def as_brackets(constituents: Sequence[Constituent], sentence: ParsedSentence) -
         begun[start] += f"({label} "
         ended[end] += 1
     pieces = [
-        f"{begun[index]}({tag} {''.join(_ESCAPES.get(each, each) for each in word)})"
-        f"{')' * ended[index + 1]}"
+        f"{begun[index]}({_one_piece(tag)} {_one_piece(word)}){')' * ended[index + 1]}"
         for index, (word, tag) in enumerate(
             zip(words, tags or (_UNKNOWN_TAG,) * len(words), strict=True)
         )
     ]
     return f"(TOP {' '.join(pieces)})"
+
+
+def _one_piece(text: str) -> str:
+    """Replace what would end a word or a tag: brackets by their names, and blanks."""
+    escaped = "".join(_ESCAPES.get(each, each) for each in text)
+    return re.sub(f"{_BLANK}+", "_", escaped) or "_"

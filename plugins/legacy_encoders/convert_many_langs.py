@@ -31,6 +31,8 @@ SOURCE is the unpacked folder: config.json, token_embedder.pkl, encoder.pkl, cha
 """
 
 _SAMPLE = "configs/cnn_50_100_512_4096_sample.json of the package elmoformanylangs"
+_WORDS_FILE, _CHARACTERS_FILE = "word.dic", "char.dic"
+_WRITTEN = {"bilm.json", "weights.safetensors", _WORDS_FILE, _CHARACTERS_FILE}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,17 +67,18 @@ def convert_many_langs(
         source: its folder.
         output: the folder of the biLM; written aside and renamed.
         config: the sizes of its layers; by default the file that its `config.json` names.
-        force: whether a folder at `output` is replaced.
+        force: whether a folder at `output` is replaced; it must be one that this function wrote.
 
     Raises:
         DataError: a file is missing or damaged, the model is of a kind that was not published, or
-            there is something at `output`.
+            there is something at `output` that may not be replaced.
         OSError: the output cannot be written.
     """
     if output.exists() and not force:
         raise DataError("output already exists; pass --force to overwrite", path=output)
     if output.resolve() in (source.resolve(), *source.resolve().parents):
         raise DataError("the output would replace the model that is read", path=output)
+    _check_replaceable(output)
     path = config or _config_file(source)
     try:
         words, context = _sections(_read_json(path))
@@ -99,6 +102,21 @@ def convert_many_langs(
         except ElmoFrameworkError as error:
             raise DataError(f"its weights do not fit {path.name}: {error}", path=source) from error
         save_bilm(bilm, aside)  # records the package of the plugin
+
+
+def _check_replaceable(output: Path) -> None:
+    """Raise DataError if there is anything but a converted biLM, which would be deleted."""
+    if not output.exists():
+        return
+    if not output.is_dir():
+        raise DataError("not a folder; choose another output", path=output)
+    names = {path.name for path in output.iterdir()}
+    if others := sorted(names - _WRITTEN):
+        message = f"has other files than a converted biLM: {others[0]}; choose another output"
+        raise DataError(message, path=output)
+    if names and "bilm.json" not in names:
+        message = "has no bilm.json, so it is not a converted biLM; choose another output"
+        raise DataError(message, path=output)
 
 
 class _State(dict[str, Tensor]):
@@ -155,7 +173,10 @@ def _sections(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _dictionaries(words: dict[str, Any]) -> tuple[str | None, str | None]:
     """Return the files of words and of characters; None where they are not read."""
-    return ("word.dic" if words["word_dim"] else None, "char.dic" if words["char_dim"] else None)
+    return (
+        _WORDS_FILE if words["word_dim"] else None,
+        _CHARACTERS_FILE if words["char_dim"] else None,
+    )
 
 
 def _description(words: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:

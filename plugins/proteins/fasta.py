@@ -84,7 +84,7 @@ def _name(line: str, id_field: int | None, path: Path, number: int) -> str:
         name = header.split()[0] if header else ""
     else:
         fields = header.split("|")
-        if id_field >= len(fields):
+        if not 0 <= id_field < len(fields):
             message = f"the header has no field {id_field}: {header!r}"
             raise DataError(message, path=path, line=number)
         name = fields[id_field].strip()

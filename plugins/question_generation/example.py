@@ -23,6 +23,7 @@ class AnswerInPassage:
         first: the index of the first word of the answer.
         last: the index of its last word.
         question: the words of the question; None if unknown.
+        passage: the whole passage; its questions depend on each other.
     """
 
     id: str
@@ -30,6 +31,7 @@ class AnswerInPassage:
     first: int
     last: int
     question: tuple[str, ...] | None
+    passage: str
 
     @property
     def answer(self) -> tuple[str, ...]:

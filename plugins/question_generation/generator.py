@@ -105,8 +105,9 @@ class QuestionGenerator(Head[QuestionBatch]):
 
     def predict(self, output: GeneratorOutput, batch: QuestionBatch) -> list[GeneratedQuestion]:
         """Return the best question of the beam search for each answer."""
-        source, decoder, encoded = batch.source, self.decoder, output.encoded
-        mask = source.text.mask
+        source, decoder, mask = batch.source, self.decoder, batch.source.text.mask
+        # `predict` runs outside autocast: with mixed precision the vectors are bfloat16.
+        encoded = output.encoded.to(decoder.initial.weight.dtype)
 
         def step(last: Tensor, states: States) -> tuple[Tensor, States]:
             hidden, cell, context, *of_source = states

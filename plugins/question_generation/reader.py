@@ -68,4 +68,5 @@ class SquadQuestionReader(FileReader[AnswerInPassage]):
             first=question.span.first - start,
             last=question.span.last - start,
             question=question.question.words,
+            passage=question.passage.text,
         )

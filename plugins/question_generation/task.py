@@ -64,6 +64,7 @@ class QuestionGenerationTask(HeadTask[AnswerInPassage, QuestionBatch]):
     metrics: ClassVar[Mapping[str, Metric]] = {"bleu": Bleu()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"lines": lines}
     input_keys = ("passage", "answer", "id")
+    agreement_scores = ("bleu",)
 
     def count(self, examples: Iterable[AnswerInPassage]) -> Counts:
         """Count `words` of passages, and `question_words` in lower case."""
@@ -105,6 +106,10 @@ class QuestionGenerationTask(HeadTask[AnswerInPassage, QuestionBatch]):
         """Return the passage, as a tuple of one."""
         return (example.words,)
 
+    def sampling_unit(self, example: AnswerInPassage) -> str:
+        """Return the whole passage, which several questions have in common."""
+        return example.passage
+
     def gold(self, example: AnswerInPassage) -> tuple[str, ...]:
         """Return the words of the question."""
         if example.question is None:
@@ -127,7 +132,14 @@ class QuestionGenerationTask(HeadTask[AnswerInPassage, QuestionBatch]):
         if first is None:
             raise DataError(f"the words of the answer {' '.join(answer)!r} are not in the passage")
         name = str(inputs.get("id", " ".join(answer)))
-        return AnswerInPassage(name, words, first, first + len(answer) - 1, None)
+        return AnswerInPassage(
+            id=name,
+            words=words,
+            first=first,
+            last=first + len(answer) - 1,
+            question=None,
+            passage=" ".join(words),
+        )
 
     def to_json(self, prediction: GeneratedQuestion, example: AnswerInPassage) -> dict[str, Any]:
         """Return the question with its answer and its log probability."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import final
@@ -20,6 +21,7 @@ from elmo_framework.data.formats import (
 from .sentence import Parse, UdSentence
 
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_BREAKS = re.compile("[\t\r\n]+")  # would begin another cell or line
 _FORM, _LEMMA, _UPOS, _FEATS, _HEAD, _DEPREL, _MISC = 1, 2, 3, 5, 6, 7, 9
 
 
@@ -75,7 +77,8 @@ def _cells(index: int, word: str, parse: Parse, sentence: UdSentence) -> list[st
     misc = sentence.misc[index] if sentence.misc else "_"
     head, relation = str(parse.heads[index]), parse.deprels[index]
     analysis = [parse.lemmas[index], parse.upos[index], "_", parse.feats[index], head, relation]
-    return [str(index + 1), word, *analysis, "_", misc]
+    cells = [str(index + 1), word, *analysis, "_", misc]
+    return [_BREAKS.sub(" ", cell) for cell in cells]
 
 
 def _blocks(file: Path) -> Iterator[ColumnBlock]:

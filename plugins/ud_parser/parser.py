@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -183,6 +183,11 @@ class UdParser(Head[UdBatch]):
         self, output: UdOutput, heads: Int[Tensor, "batch tokens"]
     ) -> Int[Tensor, "batch tokens"]:
         """Return the best relations; `root` is that of the root, and of no other word."""
+        # `predict` runs outside autocast: with mixed precision the vectors are bfloat16.
+        dtype = self.relations.weight.dtype
+        output = replace(
+            output, dependents=output.dependents.to(dtype), heads=output.heads.to(dtype)
+        )
         scores = self._relation_scores(output, heads)
         if _ROOT in self._deprels and len(self._deprels) > 1:
             root = self._deprels.id(_ROOT)

@@ -38,6 +38,7 @@ class UdTask(HeadTask[UdSentence, UdBatch]):
     metrics: ClassVar[Mapping[str, Metric]] = {"conll2018": Conll2018Scores()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conllu": conllu_lines}
     input_keys = ("sentence", "tokens", "words")
+    agreement_scores = ("LAS",)
 
     def count(self, examples: Iterable[UdSentence]) -> Counts:
         """Count `words`, `upos`, `feats`, `deprels` and `lemma_rules`."""

@@ -5,6 +5,7 @@ Predictions are written as all columns of the official scorer, and as colored te
 
 from __future__ import annotations
 
+import logging
 import re
 from bisect import bisect_right
 from collections import defaultdict
@@ -14,11 +15,14 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from elmo_framework.console import plural
 from elmo_framework.data.formats.columns import CellError, one_cell
 from elmo_framework.data.highlighting import COLORS
 from elmo_framework.errors import DataError
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.tasks.coreference.example import Document
+
+_log = logging.getLogger(__name__)
 
 # OntoNotes writes '-', and the official scorer supports '_'; LitBank leaves the cell empty.
 _NOTHING = ("-", "_", "")
@@ -62,7 +66,7 @@ def decode(cells: Sequence[str]) -> list[Bracketed]:
 
 
 def encode(mentions: Iterable[Bracketed], num_words: int) -> list[str]:
-    """Write the mentions of a sentence as a cell for each word."""
+    """Write the mentions of a sentence, of which no two of one entity cross, as a cell per word."""
     opening: list[list[str]] = [[] for _ in range(num_words)]
     closing: list[list[str]] = [[] for _ in range(num_words)]
     for entity, start, end in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
@@ -73,6 +77,20 @@ def encode(mentions: Iterable[Bracketed], num_words: int) -> list[str]:
             closing[end].append(f"{entity})")
     cells = map(list.__add__, opening, closing)
     return ["|".join(pieces) or _NOTHING[0] for pieces in cells]
+
+
+def without_crossings(mentions: Iterable[Bracketed]) -> list[Bracketed]:
+    """Return the mentions that cross no earlier one of their entity, in the order of `encode`.
+
+    Mentions cross if one begins within another, or at its last word, and ends after it: the last
+    opened bracket is closed first, so the two would be read with their ends exchanged.
+    """
+    kept: list[Bracketed] = []
+    for each in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
+        same = (other for other in kept if other.entity == each.entity)
+        if not any(other.start < each.start <= other.end < each.end for other in same):
+            kept.append(each)
+    return kept
 
 
 def _pieces(cell: str, index: int) -> Iterator[tuple[bool, str, bool]]:
@@ -96,12 +114,13 @@ def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[st
 
     The name and the part of each document are unchanged, so that the scorer finds the
     document in the gold file. Without a name it gets its number among the documents: `-_1` is
-    the first.
+    the first. A mention that crosses an earlier one of its cluster is left out, with a warning.
 
     Raises:
         DataError: two documents have the same name and part, so the scorer would find only one.
     """
     seen: set[str] = set()
+    num_crossing = 0
     for number, (resolution, original) in enumerate(predictions, start=1):
         document = original if original.key else replace(original, key=f"-_{number}")
         part = "" if document.part is None else f"; part {document.part}"
@@ -111,8 +130,14 @@ def conll2012(predictions: Iterable[tuple[Resolution, Document]]) -> Iterator[st
         seen.add(name)
         yield f"#begin document {name}\n"
         for row, mentions in enumerate(_by_sentence(resolution, document)):
-            yield "".join(_lines(document, row, mentions)) + "\n"
+            kept = without_crossings(mentions)
+            num_crossing += len(mentions) - len(kept)
+            yield "".join(_lines(document, row, kept)) + "\n"
         yield "#end document\n"
+    if num_crossing:
+        left_out = plural(num_crossing, "mention")
+        reason = "crossing another one of their cluster, which CoNLL-2012 cannot represent"
+        _log.warning("left out %s %s", left_out, reason)
 
 
 def colored(resolution: Resolution, document: Document) -> Text:

@@ -135,7 +135,7 @@ def _unescaped(word: str) -> str:
 @final
 @DatasetReader.register("coref_jsonlines")
 class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
-    """Reads one JSON object per line, with `sentences` and optionally the other keys.
+    """Reads one JSON object per line: `sentences`, `clusters`, and optionally the other keys.
 
     `doc_key` is the name of the document, or with `key_has_part` that and the number of its part,
     as e2e-coref names those of CoNLL-2012: `nw/lamp_01_0`. `speakers` are as many as the words;
@@ -175,9 +175,7 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
     def _document(self, record: Record) -> Document:
         with record.located():
             document = self._unlabeled(record.values)
-            if "clusters" in record.values:
-                document = replace(document, clusters=clusters(record.values, "clusters"))
-            return document
+            return replace(document, clusters=clusters(record.values, "clusters"))
 
     def _unlabeled(self, values: Mapping[str, Any]) -> Document:
         key, part = string_of(values, "doc_key") if "doc_key" in values else "", None
@@ -217,9 +215,9 @@ def clusters(fields: Mapping[str, Any], key: str) -> tuple[Cluster, ...]:
     """Return clusters: lists of pairs of a first and a last word.
 
     Raises:
-        DataError: the value is malformed.
+        DataError: the key is missing, or its value is malformed.
     """
-    value = fields[key]
+    value = value_of(fields, key)
     if not isinstance(value, list) or not all(map(_is_cluster, value)):
         expected = "expected a list of clusters such as [[0, 0], [4, 5]]"
         raise DataError(f"{key!r} is {shown(value)}; {expected}")

@@ -49,6 +49,7 @@ class CoreferenceTask(HeadTask[Document, CoreferenceBatch]):
     }
     # Without `doc_key`, which is an input too, as the output includes it.
     input_keys = (*_KEYS, "speakers", "genre")
+    agreement_scores = ("coref_f1",)
 
     def count(self, examples: Iterable[Document]) -> Counts:
         words: Counter[str] = Counter()

@@ -194,7 +194,7 @@ class AnswerHead(Head[QuestionBatch]):
     def count(self, prediction: Answer, example: PassageQuestion) -> dict[str, float]:
         counts = super().count(self._in_own_form(prediction), example)
         if example.span is None:
-            return counts
+            return {**counts, "span_acc": float(prediction.is_no_answer)}
         place = example.passage.characters(example.span)
         return {**counts, "span_acc": float((prediction.start, prediction.end) == place)}
 

@@ -100,6 +100,7 @@ class QuestionAnsweringTask(HeadTask[PassageQuestion, QuestionBatch]):
         "squad_spans": span_format,
     }
     input_keys = (*_KEYS, "id")
+    agreement_scores = ("f1",)
 
     def count(self, examples: Iterable[PassageQuestion]) -> Counts:
         """Count `words`; those of a passage once for all its consecutive questions."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
-from elmo_framework.data.formats.columns import read_blocks, split_cells
+from elmo_framework.data.formats.columns import ColumnBlock, read_blocks, split_cells
 from elmo_framework.data.formats.conll2012 import read_conll2012
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.text_files import parsed_lines
@@ -93,7 +93,11 @@ class SrlReader(PropositionReader):
             yield SrlExample(sentence.words, propositions, targets=sentence.lemmas)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
-        """Yield the sentences of a file, each with its document and its part."""
+        """Yield the sentences of a file, each with its document and its part.
+
+        If no sentence of the file marks a predicate, their predicates are not known.
+        """
+        is_marked = any(_predicates(sentence.framesets) for sentence in read_conll2012(file))
         for sentence in read_conll2012(file):
             fields = {
                 "document_id": sentence.document_id,
@@ -102,7 +106,7 @@ class SrlReader(PropositionReader):
                 "speakers": list(sentence.speakers),
                 "arguments": list(map(list, sentence.predicates)),
             }
-            predicates = _predicates(sentence.framesets)
+            predicates = _predicates(sentence.framesets) if is_marked else None
             example = SrlExample(sentence.words, None, predicates, sentence.lemmas)
             yield PredictionInput(example, fields)
 
@@ -134,7 +138,7 @@ class Conll2005Reader(PropositionReader):
         self.target_column = target_column
 
     def sentences(self, file: Path) -> Iterator[SrlExample]:
-        for rows, _ in read_blocks(file, min_width=self.target_column + 1):
+        for rows, _ in self._blocks(file):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets, *arguments = columns[self.target_column - 1 :]
             line = rows[0].line
@@ -144,12 +148,24 @@ class Conll2005Reader(PropositionReader):
             yield SrlExample(words, propositions, targets=targets)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
-        """Yield the sentences of a file, with its other columns as `column_1` and so on."""
-        for rows, _ in read_blocks(file, min_width=self.target_column + 1):
+        """Yield the sentences of a file, with its other columns as `column_1` and so on.
+
+        If no sentence of the file marks a predicate, their predicates are not known.
+        """
+        is_marked = any(
+            row.columns[self.target_column] != _NONE
+            for rows, _ in self._blocks(file)
+            for row in rows
+        )
+        for rows, _ in self._blocks(file):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets = columns[self.target_column - 1]
             fields = {f"column_{number}": list(cells) for number, cells in enumerate(columns, 1)}
-            yield PredictionInput(SrlExample(words, None, _predicates(targets), targets), fields)
+            predicates = _predicates(targets) if is_marked else None
+            yield PredictionInput(SrlExample(words, None, predicates, targets), fields)
+
+    def _blocks(self, file: Path) -> Iterator[ColumnBlock]:
+        return read_blocks(file, min_width=self.target_column + 1)
 
 
 @final

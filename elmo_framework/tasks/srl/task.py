@@ -46,6 +46,7 @@ class SrlTask(HeadTask[SrlExample, SrlBatch]):
         "srl_gold": gold_props,
     }
     input_keys = (*_SENTENCES, _PREDICATES)
+    agreement_scores = ("f1-measure-overall",)
 
     def count(self, examples: Iterable[SrlExample]) -> Counts:
         """Count `words`, `labels`, `forms` and `predicates`.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from elmo_framework.data.annotation import PredictionRecord
-from elmo_framework.data.formats.columns import one_line
+from elmo_framework.data.formats.columns import ColumnBlock, Row, conllu_metadata, one_line
 from elmo_framework.data.tagging import conlleval_tags, label_of
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -34,8 +34,25 @@ _UNIVERSAL = frozenset(
 )
 
 
+def divided_rows(rows: Iterable[Row]) -> tuple[list[Row], tuple[tuple[int, str], ...]]:
+    """Return the rows of words, and the lines of others with the number of words before them."""
+    words, skipped = list[Row](), list[tuple[int, str]]()
+    for row in rows:
+        if row.columns[0].isdecimal():
+            words.append(row)
+        else:
+            skipped.append((len(words), "\t".join(row.columns)))
+    return words, tuple(skipped)
+
+
+def other_comments(block: ColumnBlock) -> tuple[str, ...]:
+    """Return the comments of a sentence that `conllu_metadata` does not read: `# newpar`."""
+    others = (each for each in block.comments if not conllu_metadata(ColumnBlock([], [each])))
+    return tuple(text for _, text in others)
+
+
 def conllu_lines(records: Iterable[PredictionRecord], labels: Sequence[str]) -> Iterator[str]:
-    """Write one word per line, with the comments and the other columns of the input.
+    """Write one word per line, with the comments, other rows and other columns of the input.
 
     Labels that are all universal parts of speech are in UPOS. Those of spans are in MISC, as
     `NER=B-PER`, and others are in XPOS. MISC has `SpaceAfter=No` where the text has no space.
@@ -47,14 +64,17 @@ def conllu_lines(records: Iterable[PredictionRecord], labels: Sequence[str]) -> 
     column = "misc" if any(map(label_of, labels)) else "xpos"
     column = "upos" if _UNIVERSAL.issuperset(labels) else column
     for number, record in enumerate(records, start=1):
-        rows = map("\t".join, _rows(record, column))
-        yield "".join(f"{line}\n" for line in [*_comments(record, number), *rows, ""])
+        lines = [*map("\t".join, _rows(record, column))]
+        for place, line in reversed(record.input.example.skipped):
+            lines.insert(place, line)
+        yield "".join(f"{line}\n" for line in [*_comments(record, number), *lines, ""])
 
 
 def _comments(record: PredictionRecord, number: int) -> Iterator[str]:
     fields: Mapping[str, Any] = record.input.fields
     single = {name: value for name, value in fields.items() if isinstance(value, str | int | float)}
     name = single.get("sent_id", single.get("id", number))
+    yield from record.input.example.comments
     for key, value in ({"sent_id": name, "text": record.source.text} | single).items():
         yield f"# {one_line(key)} = {one_line(str(value))}"
 

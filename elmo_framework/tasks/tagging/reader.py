@@ -21,7 +21,7 @@ from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.tagging.conllu import COLUMNS
+from elmo_framework.tasks.tagging.conllu import COLUMNS, divided_rows, other_comments
 from elmo_framework.tasks.tagging.task import TaggedSentence
 
 _WORDS = "words"
@@ -150,7 +150,7 @@ class Conll2000Reader(ConllReader):
 class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
     """Reads CoNLL-U: one word per line in ten tab-separated columns, comments after `#`.
 
-    Multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped.
+    Multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped; `elmo predict` writes them back.
 
     Args:
         use_language_specific_pos: use the tags of the treebank (XPOS) instead of the
@@ -175,7 +175,10 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
         """Yield the sentences of a file, with their comments and their other columns."""
-        for block in read_conllu(file, width=len(COLUMNS)):
-            columns = columns_of(block.rows, COLUMNS)
+        for block in read_conllu(file, width=len(COLUMNS), words_only=False):
+            rows, skipped = divided_rows(block.rows)
+            columns = columns_of(rows, COLUMNS)
             fields = {**conllu_metadata(block), **other_fields(columns, ("id", "form"))}
-            yield PredictionInput(TaggedSentence(tuple(columns["form"]), None), fields)
+            comments = other_comments(block)
+            example = TaggedSentence(tuple(columns["form"]), None, comments, skipped)
+            yield PredictionInput(example, fields)

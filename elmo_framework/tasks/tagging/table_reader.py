@@ -102,7 +102,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
                 if not row.columns[word].strip():
                     raise DataError("a word is missing", path=file, line=row.line)
             columns = columns_of(rows, names)
-            words = tuple(columns.pop(names[word]))
+            words = tuple(map(str.strip, columns.pop(names[word])))
             yield PredictionInput(TaggedSentence(words, None), columns)
 
     def _table(self, file: Path) -> _Table | None:
@@ -129,7 +129,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         for row in rows:
             if not (row.columns[word].strip() and row.columns[tag].strip()):
                 raise DataError("a word or its tag is missing", path=file, line=row.line)
-        words = tuple(row.columns[word] for row in rows)
+        words = tuple(row.columns[word].strip() for row in rows)
         tags = [row.columns[tag].strip() for row in rows]
         with placed_cells(file, [row.line for row in rows]):
             return TaggedSentence(words, tags_in_scheme(tags, self._coding_scheme))
@@ -172,7 +172,7 @@ def _numbered(rows: Iterable[Row], column: int | None) -> Iterator[tuple[int, Ro
         if not row.columns:
             number, mark = number + 1, ""
             continue
-        new_mark = "" if column is None else row.columns[column]
+        new_mark = "" if column is None else row.columns[column].strip()
         if new_mark not in ("", mark):
             number, mark = number + 1, new_mark
         yield number, row

@@ -18,13 +18,7 @@ from torch.nn import functional
 from elmo_framework.config.types import DropoutRate, Injected, Lazy, refuse_key
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.span_probabilities import TagScores, label_probabilities
-from elmo_framework.data.tagging import (
-    Scheme,
-    allowed_transitions,
-    scheme_of,
-    spans,
-    tag_annotations,
-)
+from elmo_framework.data.tagging import Scheme, scheme_of, spans, tag_annotations
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.embedders.text_embedder import (
@@ -42,8 +36,9 @@ from elmo_framework.metrics.ratios import ratio
 from elmo_framework.model.class_weights import ClassWeights, weights_of_labels
 from elmo_framework.model.head import Head, LogitsOutput, label_orders, mean_logits
 from elmo_framework.model.model import ModelOutput
-from elmo_framework.nn.crf import ConditionalRandomField, Constraints, mean_crf
+from elmo_framework.nn.crf import ConditionalRandomField, mean_crf
 from elmo_framework.tasks.tagging.scored_sequences import ScoredSequences
+from elmo_framework.tasks.tagging.tag_crf import check_label_encoding, tag_crf
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
 _log = logging.getLogger(__name__)
@@ -310,7 +305,7 @@ class SimpleTagger(Tagger):
             output_encoder=output_encoder,
             dropout=dropout,
         )
-        self.crf = _crf(self.labels, self.scheme) if decoder == "crf" else None
+        self.crf = tag_crf(self.labels, self.scheme) if decoder == "crf" else None
         for key, value in (("class_weights", class_weights), ("label_smoothing", label_smoothing)):
             if value and self.crf is not None:
                 refuse_key(key, "is for `decoder: softmax`; a CRF predicts whole sequences")
@@ -359,25 +354,13 @@ class CrfTagger(Tagger):
             label_encoding=label_encoding,
         )
         _log.info("the %d tags are of the scheme %s", len(self.labels), self.scheme)
-        self.crf = _crf(
+        if constrain_transitions:
+            check_label_encoding(label_encoding, vocabularies)
+        self.crf = tag_crf(
             self.labels,
             self.scheme if constrain_transitions else None,
             include_start_end_transitions=include_start_end_transitions,
         )
-
-
-def _crf(
-    labels: Vocabulary, scheme: Scheme | None, *, include_start_end_transitions: bool = False
-) -> ConditionalRandomField:
-    """Return a CRF whose predictions follow the scheme of the tags; unconstrained for None."""
-    constraints = None
-    if scheme is not None:
-        constraints = Constraints(*map(torch.tensor, allowed_transitions(labels.items, scheme)))
-    return ConditionalRandomField(
-        len(labels),
-        include_start_end_transitions=include_start_end_transitions,
-        constraints=constraints,
-    )
 
 
 def _mean_losses(

@@ -47,10 +47,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """A sentence, and optionally a tag for each word."""
+    """A sentence, and optionally a tag for each word.
+
+    Attributes:
+        words: of the sentence.
+        tags: one for each word; None if unknown.
+        comments: lines of its file before the words that are not metadata, such as `# newpar`.
+        skipped: other lines of its file, each with the number of words before it: the multiword
+            tokens and the empty nodes of CoNLL-U.
+    """
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None
+    comments: tuple[str, ...] = ()
+    skipped: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.tags is not None and len(self.tags) != len(self.words):
@@ -84,6 +94,7 @@ class TaggingTask(HeadTask[TaggedSentence, LabeledBatch]):
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"conll": conll_columns}
     record_formats: ClassVar[Mapping[str, RecordFormat]] = {"conllu": conllu_lines}
     input_keys = ("sentence", "tokens", "words")
+    agreement_scores = ("f1-measure-overall", "accuracy")
 
     def count(self, examples: Iterable[TaggedSentence]) -> Counts:
         """Count `words`, `labels`, and as `beginnings` the tags from which the scheme follows.

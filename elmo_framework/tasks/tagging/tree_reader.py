@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import final
 
 from elmo_framework.config.types import Count
-from elmo_framework.data.formats.file_format import FileFormat
+from elmo_framework.data.formats.file_format import FileFormat, FileSample
 from elmo_framework.data.formats.text_files import parsed_lines
+from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.errors import shown
 from elmo_framework.tasks.tagging.task import TaggedSentence
 
+_BEGINNING = re.compile(r"\s*\(\s*[^\s()]*([\s(]|$)")
 _PIECE = re.compile(r"\(\s*([^\s()]*)|(\))|([^\s()]+)")
 _ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LCB-": "{", "-RCB-": "}"}
 _ROOTS = ("", "TOP", "ROOT")
@@ -44,6 +46,16 @@ class ConstituentReader(FileReader[TaggedSentence]):
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
         return (self._sentence(paths) for paths in parsed_lines(file, word_paths) if paths)
+
+    def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
+        """Yield the sentences of a file, with the labels of their constituents."""
+        for words, tags in ((each.words, each.tags or ()) for each in self.examples(file)):
+            yield PredictionInput(TaggedSentence(words, None), {"tags": list(tags)})
+
+    def recognizes(self, sample: FileSample) -> bool:
+        # Every line, because a tree over several lines is an error and not text.
+        lines = sample.filled_lines
+        return bool(lines) and all(map(_BEGINNING.match, lines))
 
     def _sentence(self, paths: list[tuple[str, list[str]]]) -> TaggedSentence:
         tags = tuple(

@@ -16,6 +16,8 @@ from elmo_framework.data.vocabulary import Vocabulary
 _POS = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
 """The parts of speech of WordNet's types; 5 is an adjective that belongs to another one."""
 
+PARTS_OF_SPEECH = frozenset(_POS.values())
+
 
 def lemma_and_pos(sense: str) -> tuple[str, str]:
     """Return the lemma of a sense key such as `bank%1:17:01::`, and its part of speech.

@@ -18,7 +18,7 @@ from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
 from elmo_framework.embedders.text_embedder import TextEmbedder
-from elmo_framework.errors import DataError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.word_senses import Neighborhood, NeighborPurity
 from elmo_framework.model.head import Head
@@ -157,6 +157,12 @@ class SenseNeighbors(Head[OccurrencesBatch]):
         super().__init__()
         self.embedder = embedder.requires_grad_(False)
         self._num_neighbors = num_neighbors
+
+    def require_average(self, heads: Sequence[Head[Any]]) -> None:
+        self.require_vote()
+
+    def require_vote(self) -> None:
+        raise RunError("the neighbors of several runs cannot be combined; leave out --ensemble")
 
     @torch.no_grad()
     def forward(self, batch: OccurrencesBatch) -> ModelOutput:

@@ -13,14 +13,16 @@ from elmo_framework.data.labels import excerpt
 from elmo_framework.data.text import Indexer
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Counts, Vocabularies
-from elmo_framework.errors import DataError, shown
+from elmo_framework.errors import DataError, allowed, shown
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.metrics.word_senses import GoldSense, WordSenseScores
 from elmo_framework.model.task import HeadTask, PredictionFormat
 from elmo_framework.tasks.word_senses.example import (
+    PARTS_OF_SPEECH,
     SenseBatch,
     SenseSentence,
     SenseTarget,
+    lemma_and_pos,
     sense_batch,
 )
 
@@ -48,6 +50,7 @@ class WordSenseTask(HeadTask[SenseSentence, SenseBatch]):
     metrics: ClassVar[Mapping[str, Metric]] = {"word_senses": WordSenseScores()}
     formats: ClassVar[Mapping[str, PredictionFormat]] = {"wsd": key_lines}
     input_keys = (*_WORDS, "targets")
+    agreement_scores = ("f1-measure-overall",)
 
     def count(self, examples: Iterable[SenseSentence]) -> Counts:
         """Count `words`, and as `labels` the senses."""
@@ -73,6 +76,12 @@ class WordSenseTask(HeadTask[SenseSentence, SenseBatch]):
         if any(target.senses is None for target in example.targets):
             raise DataError(f"a word without senses cannot be scored: {excerpt(example.words)}")
         return tuple(GoldSense(target.pos, target.senses or ()) for target in example.targets)
+
+    def as_gold(self, prediction: Sequence[str | None]) -> tuple[GoldSense, ...]:
+        return tuple(
+            GoldSense("", ()) if sense is None else GoldSense(lemma_and_pos(sense)[1], (sense,))
+            for sense in prediction
+        )
 
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> SenseSentence:
         """Make an example of words or a sentence, and `targets`.
@@ -118,12 +127,15 @@ def read_target(record: Record, *, lemma: str | None = None, pos: str | None = N
         pos: the same.
 
     Raises:
-        DataError: a value is missing or has another type.
+        DataError: a value is missing, has another type, or is not a part of speech.
     """
     start, end = record.value("start"), record.value("end")
     if type(start) is not int or type(end) is not int:
         raise record.error(f"found start {shown(start)} and end {shown(end)}; expected integers")
     lemma = record.text("lemma") if lemma is None else lemma
-    pos = record.text("pos") if pos is None else pos
+    if pos is None:
+        pos = record.text("pos")
+        if pos not in PARTS_OF_SPEECH:
+            raise record.error(f"'pos' is {shown(pos)}; {allowed(pos.upper(), PARTS_OF_SPEECH)}")
     name = record.text("id") if "id" in record.values else ""
-    return SenseTarget(start, end, lemma.lower(), pos, id=name)
+    return SenseTarget(start, end, "_".join(lemma.lower().split()), pos, id=name)

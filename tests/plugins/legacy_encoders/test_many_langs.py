@@ -171,7 +171,46 @@ def test_command_converts_and_keeps_an_existing_folder(
     assert main([str(published), str(output)]) == 2
     assert "output already exists; pass --force to overwrite" in capsys.readouterr().err
     assert main([str(published), str(output), "--force"]) == 0
+    assert {path.name for path in output.iterdir()} == names
     assert main([str(published), str(published), "--force"]) == 2
     assert "would replace the model that is read" in capsys.readouterr().err
     assert main([str(published), str(output / "bilm.json" / "bilm")]) == 2
     assert "Not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["bilm.json", "thesis.tex"], "has other files than a converted biLM: thesis.tex"),
+        (["bilm.json", "runs/a"], "has other files than a converted biLM: runs"),
+        (["word.dic", "char.dic"], "has no bilm.json, so it is not a converted biLM"),
+    ],
+)
+def test_force_keeps_a_folder_of_other_files(
+    published: Path,
+    tmp_path: Path,
+    names: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from plugins.legacy_encoders import main
+
+    output = tmp_path / "output"
+    for name in names:
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        (output / name).write_text("mine")
+    assert main([str(published), str(output), "--force"]) == 2
+    assert f"error: {output}: {message}" in capsys.readouterr().err
+    assert [(output / name).read_text() for name in names] == ["mine"] * len(names)
+
+
+def test_force_replaces_no_file_by_a_folder(
+    published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from plugins.legacy_encoders import main
+
+    output = tmp_path / "notes.txt"
+    output.write_text("mine")
+    assert main([str(published), str(output), "--force"]) == 2
+    assert "notes.txt: not a folder; choose another output" in capsys.readouterr().err
+    assert output.read_text() == "mine"

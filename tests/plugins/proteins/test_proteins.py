@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from elmo_framework import load_bilm
 from elmo_framework.errors import DataError
+from tests.experiment.jobs import run_forked
 from tests.numpy_bilm import NumpyBiLm
 from tests.plugin_scope import without_plugins
 
@@ -158,6 +164,8 @@ def test_fasta_names_are_words_or_fields(tmp_path: Path) -> None:
         (">A\nAC\n>B\nA\n>A x\nC\n", {}, ":5: the name 'A' is that of line 1 too"),
         ("> \nAC\n", {}, ":1: the header has no name"),
         (">A|B\nAC\n", {"id_field": 2}, ":1: the header has no field 2: 'A|B'"),
+        (">A|B\nAC\n", {"id_field": -1}, ":1: the header has no field -1: 'A|B'"),
+        (">A|B\nAC\n", {"id_field": -9}, ":1: the header has no field -9: 'A|B'"),
     ],
 )
 def test_bad_fasta_is_an_error_with_its_line(
@@ -203,11 +211,154 @@ def test_command_keeps_an_existing_file(
     output.write_text("mine")
     assert run(folder, fasta, "--output-file", output) == 2
     assert "output already exists; pass --force to overwrite" in capsys.readouterr().err
-    fasta.write_text(">A/B\nAC\n>A\nAC\n")
-    assert run(folder, fasta, "--output-file", output, "--force") == 2
-    assert "'A' cannot be the name of a dataset next to the others" in capsys.readouterr().err
     assert output.read_text() == "mine"
     assert {path.name for path in tmp_path.iterdir()} == {"p.fasta", "out.h5"}
+
+
+def test_domains_of_a_protein_have_datasets_beside_it(folder: Path, tmp_path: Path) -> None:
+    fasta, output = tmp_path / "p.fasta", tmp_path / "out.h5"
+    fasta.write_text(">Q5VST9\nACDE\n>Q5VST9/1-3\nACD\n>A/\nAC\n")
+    assert run(folder, fasta, "--output-file", output, "--device", "cpu") == 0
+    with h5py.File(output) as file:
+        lengths = {name: len(dataset) for name, dataset in file.items()}
+    assert lengths == {"Q5VST9": 4, "Q5VST9_1-3": 3, "A_": 2}
+
+
+@pytest.fixture
+def no_bilm_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of the arguments must come before the biLM, which takes long to load."""
+    command = import_module("plugins.proteins.main")  # the package has the function `main`
+    monkeypatch.setattr(command, "load_bilm", lambda *_, **__: pytest.fail("it is loaded"))
+
+
+@pytest.mark.usefixtures("no_bilm_is_loaded")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (">A/B\nAC\n>A_B\nAC\n", "'A/B' and 'A_B' would be one dataset 'A_B'; rename one"),
+        (">.\nAC\n", "'.' cannot be the name of a dataset"),
+        (">A\0B\nAC\n", "'A\\x00B' cannot be the name of a dataset"),
+    ],
+)
+def test_names_that_are_no_datasets_are_found_first(
+    folder: Path, tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fasta, output = tmp_path / "p.fasta", tmp_path / "out.h5"
+    fasta.write_text(text)
+    assert run(folder, fasta, "--output-file", output) == 2
+    assert capsys.readouterr().err == f"error: {fasta}: {message}\n"
+
+
+@pytest.mark.usefixtures("no_bilm_is_loaded")
+def test_force_keeps_the_inputs(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fasta, link = tmp_path / "p.fasta", tmp_path / "link.h5"
+    fasta.write_text(FASTA)
+    link.hardlink_to(fasta)
+    weights = (folder / "weights.hdf5").read_bytes()
+    for output in (fasta, link, folder / "weights.hdf5", folder / "options.json"):
+        assert run(folder, fasta, "--output-file", output, "--force") == 2
+        message = f"error: {output}: --output-file is also an input; choose another file\n"
+        assert capsys.readouterr().err == message
+    assert fasta.read_text() == FASTA
+    assert (folder / "weights.hdf5").read_bytes() == weights
+
+
+@pytest.mark.usefixtures("no_bilm_is_loaded")
+@pytest.mark.parametrize(
+    ("output", "flags", "message"),
+    [
+        ("", (), "not a file; --output-file names the HDF5 file to write"),
+        ("missing/out.h5", (), "missing: not a folder; create it, or choose another"),
+        ("p.fasta/out.h5", (), "p.fasta: not a folder; create it, or choose another"),
+        ("out.h5", ("--device", "foo"), "error: --device: cannot use 'foo' (Expected one of cpu"),
+        ("out.h5", ("--device", "meta"), "error: --device: cannot use 'meta' ("),
+    ],
+)
+def test_unusable_output_or_device_is_found_first(
+    folder: Path,
+    tmp_path: Path,
+    output: str,
+    flags: tuple[str, ...],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fasta = tmp_path / "p.fasta"
+    fasta.write_text(FASTA)
+    assert run(folder, fasta, "--output-file", tmp_path / output, "--force", *flags) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_bilm_is_loaded")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_missing_gpu_is_an_error(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.fasta").write_text(FASTA)
+    flags = ["--output-file", tmp_path / "out.h5", "--device", "cuda"]
+    assert run(folder, tmp_path / "p.fasta", *flags) == 2
+    assert "error: --device: cannot use 'cuda' (" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_bilm_is_loaded")
+def test_folder_that_may_not_be_written_is_found_first(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "p.fasta").write_text(FASTA)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # the tests may run as root
+    assert run(folder, tmp_path / "p.fasta", "--output-file", tmp_path / "out.h5") == 2
+    assert f"{tmp_path}: you may not write into this folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("flags", "num_bytes"), [((), "1,216"), (("--protein",), "96")])
+def test_small_disk_is_found_first(
+    folder: Path,
+    tmp_path: Path,
+    flags: tuple[str, ...],
+    num_bytes: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "p.fasta").write_text(FASTA)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=95))
+    assert run(folder, tmp_path / "p.fasta", "--output-file", tmp_path / "out.h5", *flags) == 2
+    message = f"the vectors need {num_bytes} bytes, and the disk has 95; choose another"
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no limit of the size of files")
+def test_full_disk_is_an_error_and_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    from resource import RLIMIT_FSIZE, setrlimit
+
+    fasta, output, log = tmp_path / "p.fasta", tmp_path / "out.h5", tmp_path / "log"
+    fasta.write_text("".join(f">P{number}\nACDEF\n" for number in range(200)))
+
+    def work() -> int:
+        sys.stderr = log.open("w")
+        setrlimit(RLIMIT_FSIZE, (20_000, 20_000))
+        code = run(folder, fasta, "--output-file", output, "--device", "cpu")
+        sys.stderr.close()
+        return code
+
+    assert run_forked(work) == 2
+    assert f"File too large: '{output}'" in log.read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"p.fasta", "log"}
+
+
+@pytest.mark.usefixtures("no_bilm_is_loaded")
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="pipes have no paths")
+def test_pipe_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, FASTA.encode())
+    os.close(writing)
+    fasta = f"/dev/fd/{reading}"
+    assert run(folder, fasta, "--output-file", tmp_path / "out.h5") == 2
+    os.close(reading)
+    assert f"{fasta}: not a regular file; it is read twice, so save" in capsys.readouterr().err
 
 
 def test_module_is_a_command() -> None:

@@ -14,6 +14,7 @@ import torch
 from elmo_framework.commands.main import main
 from elmo_framework.data.vocabulary import Vocabularies
 from elmo_framework.experiment.assembly import Assembly
+from tests.experiment.jobs import train
 from tests.experiment.task_check import check_recovery, check_task
 from tests.plugins.question_generation.conftest import QUESTIONS, ROOT
 
@@ -130,6 +131,21 @@ def test_config_with_elmo_trains_and_predicts(tmp_path: Path, bilm: Path) -> Non
 
 def test_resume_gives_the_same_weights(tmp_path: Path) -> None:
     check_recovery(f"{CONFIGS}/baseline.jsonnet", tmp_path, SHORT)
+
+
+def test_training_in_bfloat16_scores_predictions(tmp_path: Path) -> None:
+    changes = {**SHORT, "trainer.num_epochs": 1, "trainer.precision": "bfloat16"}
+
+    assert train(f"{CONFIGS}/baseline.jsonnet", tmp_path / "run", changes) == 0
+
+    assert "best_validation_bleu" in json.loads((tmp_path / "run/metrics.json").read_text())
+
+
+def test_resampling_units_are_passages(run: Assembly) -> None:
+    groups = run.score(QUESTIONS).terms.by_group()
+
+    passages = {example.passage for example in fixture_examples(run)}
+    assert len(passages) == len(groups) < len(fixture_examples(run))
 
 
 def test_vocabulary_has_words_of_questions_in_lower_case(run: Assembly) -> None:

@@ -44,6 +44,15 @@ def test_window_ends_with_the_passage():
     assert built.answer == ("1871",)
 
 
+def test_sampling_unit_is_the_passage_for_every_window():
+    wide, narrow = examples(window=12), examples(window=3)
+
+    assert task().sampling_unit(narrow[0]) == task().sampling_unit(narrow[1])
+    assert narrow[0].words != narrow[1].words
+    assert list(map(task().sampling_unit, wide)) == list(map(task().sampling_unit, narrow))
+    assert task().sampling_unit(made(answer="Anna Lund")) == PASSAGE
+
+
 def test_questions_without_an_answer_are_skipped():
     from plugins.question_generation.reader import SquadQuestionReader
 

@@ -54,6 +54,17 @@ def test_written_parses_are_the_file_without_empty_nodes() -> None:
     assert written == "".join(line for line in lines if not line.startswith("5.1"))
 
 
+def test_tabs_and_line_ends_in_words_are_written_as_spaces() -> None:
+    from plugins.ud_parser.conllu import conllu_lines
+    from plugins.ud_parser.sentence import Parse, UdSentence
+
+    sentence = UdSentence(("New\tYork", "a\nb"), None)
+    parse = Parse(("X", "X"), ("_", "_"), ("new\tyork", "a\r\nb"), (0, 1), ("root", "dep"))
+    assert list(conllu_lines([(parse, sentence)])) == [
+        "1\tNew York\tnew york\tX\t_\t_\t0\troot\t_\t_\n2\ta b\ta b\tX\t_\t_\t1\tdep\t_\t_\n\n"
+    ]
+
+
 @pytest.mark.parametrize(
     ("heads", "line", "message"),
     [

@@ -22,6 +22,7 @@ from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.layers.bilm_source import FrozenBiLm
 from elmo_framework.model.head import Head
+from tests.experiment.jobs import train
 from tests.experiment.task_check import check_recovery, check_task
 from tests.plugins.ud_parser.conftest import ROOT, SENTENCES
 
@@ -155,6 +156,12 @@ def test_elmo_trains_with_a_mix_for_each_task_and_one_pass(
 def test_training_resumes_after_an_interruption(tmp_path: Path) -> None:
     changes = {**SHORT, "trainer.num_epochs": 2, "data_loader.batch_size": 2}
     check_recovery(f"{CONFIGS}/baseline.jsonnet", tmp_path, changes)
+
+
+def test_training_in_bfloat16_scores_predictions(tmp_path: Path) -> None:
+    changes = {**SHORT, "trainer.num_epochs": 1, "trainer.precision": "bfloat16"}
+    assert train(f"{CONFIGS}/baseline.jsonnet", tmp_path / "run", changes) == 0
+    assert "best_validation_LAS" in json.loads((tmp_path / "run/metrics.json").read_text())
 
 
 def test_runs_can_be_compared(

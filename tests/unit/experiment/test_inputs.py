@@ -161,6 +161,32 @@ def test_a_sentence_comes_once_with_its_predicates(tmp_path, config, name, conte
     assert example.propositions is None
 
 
+@pytest.mark.parametrize(
+    ("config", "name", "header", "row", "none", "verb"),
+    [
+        ("srl", "a.gold_conll", "", "a 0 0 Go VB * {} - - * -\n", "- -", "go 01"),
+        ({"type": "conll2005", "target_column": 1}, "a.conll", "", "Go {}\n", "-", "go"),
+        (
+            "conllu_plus_srl",
+            "a.conllup",
+            "# global.columns = ID FORM UP:PRED\n",
+            "1\tGo\t{}\n",
+            "_",
+            "go.01",
+        ),
+    ],
+)
+def test_predicates_are_unknown_if_the_file_marks_none(
+    tmp_path, config, name, header, row, none, verb
+):
+    def predicates(*marks: str) -> list[object]:
+        content = header + "\n".join(map(row.format, marks))
+        return [example.predicates for example, _ in read(tmp_path, config, name, content)]
+
+    assert predicates(none, none) == [None, None]
+    assert predicates(none, verb) == [(), (0,)]
+
+
 def as_object(config: str | dict[str, Any]) -> dict[str, Any]:
     return {"type": config} if isinstance(config, str) else config
 
@@ -295,6 +321,27 @@ def test_other_data_is_refused_with_both_ways(tmp_path, config, name, content, e
         read(tmp_path, config, name, content)
 
     assert str(raised.value).startswith(expected.format(path=tmp_path / name))
+
+
+@pytest.mark.parametrize("content", ["(NP (NN rain))\n(S (VP (VB go)))\n", "( (NP (NN rain)) )\n"])
+def test_bracketed_trees_are_read_by_their_reader(tmp_path, content):
+    (example, fields), *_ = read(tmp_path, "constituents", "a.txt", content)
+
+    assert (example.words, example.tags, fields) == (("rain",), None, {"tags": ["NP"]})
+
+
+@pytest.mark.parametrize("content", ["(NP\n  (NN rain))\n", "(NP (NN rain))\n(NP (NN snow)\n"])
+def test_broken_trees_are_no_sentences(tmp_path, content):
+    with pytest.raises(DataError, match="unclosed brackets"):
+        read(tmp_path, "constituents", "a.mrg", content)
+
+
+def test_sentences_in_brackets_are_no_trees(tmp_path):
+    found = read(
+        tmp_path, "constituents", "a.txt", "(Applause) Go on.\n(in Rome) It rains.\nYes.\n"
+    )
+
+    assert [example.words[0] for example, _ in found] == ["(Applause)", "(in", "Yes."]
 
 
 def test_text_may_have_objects_and_sentences(tmp_path):

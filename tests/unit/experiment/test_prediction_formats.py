@@ -8,14 +8,19 @@ import pytest
 
 from elmo_framework.data.formats.records import read_records
 from elmo_framework.data.inputs import Predicted, PredictionInput
-from elmo_framework.data.labels import Classification
+from elmo_framework.data.labels import Classification, LabelSet
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.prediction_formats import PredictionWriter, check_brat_folder
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.metrics.srl import Proposition
-from elmo_framework.tasks.classification.task import ClassifiedText, TextClassificationTask
+from elmo_framework.tasks.classification.task import (
+    ClassifiedText,
+    MultiLabelText,
+    MultiLabelTextTask,
+    TextClassificationTask,
+)
 from elmo_framework.tasks.coreference.example import Document, Mention
 from elmo_framework.tasks.coreference.reader import ConllCoreferenceReader
 from elmo_framework.tasks.coreference.task import CoreferenceTask
@@ -89,6 +94,17 @@ def test_a_table_of_texts_keeps_their_columns(tmp_path):
     assert (record.values["id"], record.values["review"]) == ("a b", '=1 + "2"')
 
 
+@pytest.mark.parametrize("texts", [{"text": "rain"}, {}])
+def test_labels_that_equal_the_words_are_kept(texts):
+    source = PredictionInput(MultiLabelText(("rain",), None), {}, texts)
+    prediction = LabelSet(("rain",), {"rain": 0.75})
+
+    (row,) = rows(written(MultiLabelTextTask(), "csv", [Predicted(prediction, source)]))
+
+    assert row["labels"] == '["rain"]'
+    assert row[next(iter(texts), "words")] == "rain"
+
+
 def test_a_field_that_begins_later_is_refused():
     with pytest.raises(DataError, match=r"input 2 has the field 'late'.* use jsonl"):
         written(TaggingTask(), "csv", [tagged(), tagged(late=1)])
@@ -129,6 +145,21 @@ def test_conllu_is_read_back_with_its_text_and_ids(tmp_path):
     assert example == TaggedSentence(WORDS, tags)
     assert (again.fields["sent_id"], again.fields["text"]) == ("s7", TEXT)
     assert again.fields["misc"] == ["_", "_", "_", "SpaceAfter=No", "_"]
+
+
+def test_conllu_keeps_other_rows_and_comments(tmp_path):
+    path = tmp_path / "in.conllu"
+    empty = "\t_"
+    words = [f"{number}\t{form}\t_\tX{empty * 6}\n" for number, form in enumerate("abc", start=1)]
+    others = [f"{number}\tx{empty * 8}\n" for number in ("0.1", "1-2", "1.1", "3.1", "3.2")]
+    comments = "# newdoc\n# newpar\n# sent_id = s1\n# text = abc\n"
+    body = [others[0], others[1], words[0], others[2], words[1], words[2], *others[3:]]
+    path.write_text(comments + "".join(body) + "\n")
+
+    inputs = UniversalDependenciesPosReader().read_inputs(path)
+    predictions = [Predicted(("X",) * 3, each) for each in inputs]
+
+    assert written(TaggingTask(), "conllu", predictions, ("X",)) == path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -224,6 +255,15 @@ def test_roles_are_relations_and_clusters_equivalences():
     assert "R1\tARG0 Arg1:T2 Arg2:T1\n" in roles["predictions.ann"]
     assert links["predictions.ann"].endswith("*\tCoreference T1 T2\n")
     assert [shown for _, _, shown in spans_of(links, "predictions")] == ["Eva", "She"]
+
+
+def test_roles_without_their_predicate_are_not_coreferent():
+    source = PredictionInput(SrlExample(("She", "left", "home"), None), {})
+    propositions = (Proposition(1, ("B-ARG0", "O", "B-ARG1")),)
+
+    annotations = standoff([Predicted(propositions, source)], SrlTask())["predictions.ann"]
+
+    assert [line[:2] for line in annotations.splitlines()] == ["T1", "T2"]
 
 
 def test_brat_replaces_only_its_own_files(tmp_path):

@@ -16,10 +16,19 @@ from elmo_framework.model.classifier import Classifier
 from elmo_framework.model.ensemble import Ensemble
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model, ModelOutput
-from elmo_framework.tasks.classification.task import ClassifiedText, TextClassificationTask
+from elmo_framework.model.task import HeadTask
+from elmo_framework.tasks.classification.task import (
+    ClassifiedText,
+    MultiLabelTextTask,
+    TextClassificationTask,
+)
+from elmo_framework.tasks.coreference.task import CoreferenceTask
 from elmo_framework.tasks.question_answering.answer_head import AnswerHead, AnswerOutput
+from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
+from elmo_framework.tasks.srl.task import SrlTask
 from elmo_framework.tasks.tagging.tagger import Tagger
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
+from elmo_framework.tasks.word_senses.task import WordSenseTask
 
 components.load()
 TEXTS = [ClassifiedText(("a",), "x"), ClassifiedText(("b", "c"), "y")]
@@ -104,12 +113,10 @@ class Given(Head[Any]):
         return [self.tags]
 
 
-def voted(*tags: str) -> str:
+def voted(*tags: str, agreement: str = "f1-measure-overall") -> str:
     heads = [Given(each) for each in tags]
     counts = Vocabularies(TaggingTask().count([]))
-    ensemble = Ensemble(
-        heads, [counts] * len(heads), combination="vote", agreement="f1-measure-overall"
-    )
+    ensemble = Ensemble(heads, [counts] * len(heads), combination="vote", agreement=agreement)
     batch = ensemble.collator(counts)([TaggedSentence(("a", "b", "c"), None)])
     return " ".join(ensemble.predict(ensemble(batch), batch)[0])
 
@@ -117,6 +124,48 @@ def voted(*tags: str) -> str:
 def test_the_tags_that_agree_best_with_the_others_win():
     assert voted("B-X O O", "B-X B-Y O", "O B-Y O") == "B-X B-Y O"
     assert voted("B-Z O O", "B-X B-Y O", "B-X O B-Y") == "B-X B-Y O"
+
+
+def test_without_a_score_the_tags_agree_by_that_of_the_task():
+    assert voted("B-Z O O", "B-X B-Y O", "B-X O B-Y", agreement="") == "B-X B-Y O"
+
+
+def test_a_score_that_needs_logits_compares_no_predictions():
+    counts = Vocabularies(TaggingTask().count([TaggedSentence(("a",), ("N",))]))
+    with_spans = Vocabularies(TaggingTask().count([TaggedSentence(("a",), ("B-X",))]))
+
+    def score(own: Vocabularies, agreement: str) -> str:
+        heads = [tagger(own, seed) for seed in (1, 2)]
+        ensemble = Ensemble(heads, [own, own], combination="vote", agreement=agreement)
+        return ensemble._agreement_score
+
+    assert [score(each, "accuracy3") for each in (counts, with_spans)] == [
+        "accuracy",
+        "f1-measure-overall",
+    ]
+    assert score(with_spans, "f1-measure-X") == "f1-measure-X"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        CoreferenceTask(),
+        MultiLabelTextTask(),
+        QuestionAnsweringTask(),
+        SrlTask(),
+        TaggingTask(),
+        WordSenseTask(),
+    ],
+)
+def test_tasks_of_structures_have_a_score_to_compare_by(task: HeadTask[Any, Any]):
+    class OfTask(Given):
+        pass
+
+    OfTask.task = task
+    counts = Vocabularies(task.count([]))
+    ensemble = Ensemble([OfTask("O")], [counts], combination="vote")
+
+    assert ensemble._agreement_score == task.agreement_scores[0]
 
 
 def test_sentences_without_spans_agree():

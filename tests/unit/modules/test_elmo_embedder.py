@@ -1,6 +1,7 @@
 import io
 import json
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import h5py
 import numpy as np
@@ -97,3 +98,15 @@ def test_what_cannot_be_written_is_reported(embedder: ElmoEmbedder, tmp_path: Pa
     with pytest.raises(ValueError, match="use_sentence_keys writes the sentences"):
         embedder.embed_file(io.StringIO("a\n"), path, "all", 1, True, True)
     assert not path.exists()
+
+
+def test_full_disk_is_an_error_and_leaves_nothing(embedder: ElmoEmbedder, tmp_path: Path) -> None:
+    """HDF5 itself would end the process."""
+    before = getrlimit(RLIMIT_FSIZE)
+    try:
+        setrlimit(RLIMIT_FSIZE, (3000, before[1]))
+        with pytest.raises(OSError, match="File too large"):
+            embedder.embed_file(io.StringIO(TEXT), tmp_path / "v.hdf5")
+    finally:
+        setrlimit(RLIMIT_FSIZE, before)
+    assert not list(tmp_path.glob("*v.hdf5*"))

@@ -54,6 +54,8 @@ def test_plugin_trains_and_predicts(
         ("torch", "there is a module 'torch' already"),
         ("My.Plugin", "is not a name of a package; use lower-case"),
         ("class", "is not a name of a package"),
+        ("basic", "'basic_classifier', which the plugin 'basic' would register, is the name"),
+        ("multi-label", "'multi_label_classifier', which the plugin 'multi_label' would register"),
     ],
 )
 def test_unusable_name_is_refused(

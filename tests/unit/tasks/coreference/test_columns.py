@@ -95,6 +95,21 @@ def test_word_speaker_and_name_are_one_cell_each():
     assert lines[5:] == ["", "#end document", ""]
 
 
+def test_crossing_mentions_of_a_cluster_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    crossing = ((0, 3), (1, 4), (3, 5), (1, 1), (2, 3))
+    document = Document((("a", "b", "c", "d", "e", "f"),), None, key="a")
+    path = tmp_path / "written.conll"
+
+    path.write_text("".join(conll2012([(Resolution((crossing, ((2, 5),)), ()), document)])))
+
+    (again,) = ConllCoreferenceReader().read(path)
+    assert again.clusters == (((0, 3), (1, 1), (2, 3)), ((2, 5),))
+    expected = "left out 2 mentions crossing another one of their cluster, which CoNLL-2012 cannot"
+    assert caplog.messages == [f"{expected} represent"]
+
+
 def test_mentions_are_in_colored_brackets():
     document = Document((("Ann", "met", "her", "son"), ("He", "left")), None)
 

@@ -92,7 +92,7 @@ def test_json_lines_count_words_through_the_sentences():
 
 def test_document_name_may_include_its_part(tmp_path: Path):
     path = tmp_path / "a.jsonlines"
-    path.write_text('{"doc_key": "nw/doc_0_12", "sentences": [["Go"]]}\n')
+    path.write_text('{"doc_key": "nw/doc_0_12", "sentences": [["Go"]], "clusters": []}\n')
 
     (whole,) = read(path, "coref_jsonlines")
     (divided,) = read(path, "coref_jsonlines", key_has_part=True)
@@ -104,7 +104,7 @@ def test_document_name_may_include_its_part(tmp_path: Path):
 @pytest.mark.parametrize("key", ["nw/doc", "nw/doc_x", "_3", ""])
 def test_name_without_a_part_is_refused(key: str, tmp_path: Path):
     path = tmp_path / "a.jsonlines"
-    path.write_text(json.dumps({"doc_key": key, "sentences": [["Go"]]}) + "\n")
+    path.write_text(json.dumps({"doc_key": key, "sentences": [["Go"]], "clusters": []}) + "\n")
 
     with pytest.raises(DataError) as raised:
         read(path, "coref_jsonlines", key_has_part=True)
@@ -113,11 +113,15 @@ def test_name_without_a_part_is_refused(key: str, tmp_path: Path):
     assert str(raised.value) == f"{path}:1: 'doc_key' is {key!r}; {expected}"
 
 
-def test_documents_without_clusters_are_read(tmp_path: Path):
+def test_documents_without_clusters_are_for_predictions_only(tmp_path: Path):
     path = tmp_path / "new.jsonlines"
-    path.write_text('{"sentences": [["Go", "!"]]}\n\n')
+    path.write_text('\n{"sentences": [["Go", "!"]]}\n')
+    reader = parse(DatasetReader, "coref_jsonlines", source="a.jsonnet").build()
 
-    assert read(path, "coref_jsonlines") == [Document((("Go", "!"),), None)]
+    assert [each.example for each in reader.read_inputs(path)] == [Document((("Go", "!"),), None)]
+    with pytest.raises(DataError) as raised:
+        list(reader.read(path))
+    assert str(raised.value).startswith(f"{path}:2: missing key 'clusters'; found: sentences")
 
 
 def test_singletons_can_be_removed():
@@ -216,7 +220,7 @@ def test_malformed_bracket_is_reported_with_its_line(
 )
 def test_malformed_line_is_reported(line: str, message: str, tmp_path: Path):
     path = tmp_path / "bad.jsonlines"
-    path.write_text(json.dumps({"sentences": [["a"]]}) + "\n" + line + "\n")
+    path.write_text(json.dumps({"sentences": [["a"]], "clusters": []}) + "\n" + line + "\n")
 
     with pytest.raises(DataError) as raised:
         read(path, "coref_jsonlines")
@@ -233,7 +237,10 @@ def test_a_file_without_documents_is_refused(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("text", "speakers"),
-    [('{"sentences": []}', None), ('{"sentences": [], "speakers": []}', ((),))],
+    [
+        ('{"sentences": [], "clusters": []}', None),
+        ('{"sentences": [], "clusters": [], "speakers": []}', ((),)),
+    ],
 )
 def test_document_without_sentences_has_an_empty_one(
     text: str, speakers: tuple[tuple[str, ...], ...] | None, tmp_path: Path

@@ -250,6 +250,21 @@ def test_heads_with_and_without_the_option_vote(are_plain):
     assert scores.get("HasAns_f1", scores["f1"]) == scores["f1"]
 
 
+def test_a_vote_for_no_answer_counts_as_the_right_span():
+    heads = [head("bidaf", no_answer=True) for _ in range(2)]
+    for each in heads:
+        torch.nn.init.constant_(each.no_answer.output.bias, 99.0)
+    ensemble = Ensemble(heads, [COUNTS, COUNTS], combination="vote", agreement="f1")
+    batch = ensemble.collator(COUNTS)(QUESTIONS)
+    with torch.no_grad():
+        output = ensemble.eval()(batch)
+
+    scores = ensemble.scores(ensemble.sums(output, batch))
+
+    unanswerable = sum(each.span is None for each in QUESTIONS)
+    assert scores["span_acc"] == unanswerable / len(QUESTIONS) > 0
+
+
 SURE = Answer("", 0, 0, 0.75, "Anna Lund")
 UNSURE = Answer("Anna Lund", 99, 108, 0.25, "Anna Lund")
 

@@ -13,8 +13,9 @@ from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.tagging import tag_annotations
-from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.data.vocabulary import Vocabularies, counts_of_namespaces
 from elmo_framework.errors import BuildError, RunError
+from elmo_framework.experiment.model_report import AssumedVocabularies
 from elmo_framework.metrics.calibration import fit_temperature
 from elmo_framework.model.head import LogitsOutput
 from elmo_framework.model.model import Model
@@ -134,6 +135,43 @@ def test_the_scheme_of_the_tags_can_be_stated():
 
     assert str(raised.value).startswith("a.jsonnet: (top level): CrfTagger: ")
     assert tagger(label_encoding="BIOUL").crf.inner_constraint.any()
+
+
+def counted(*tags: str) -> Vocabularies:
+    words = tuple(f"w{number}" for number in range(len(tags)))
+    return Vocabularies(TaggingTask().count([TaggedSentence(words, tags)]))
+
+
+@pytest.mark.parametrize(
+    ("label_encoding", "tags", "scheme"),
+    [
+        ("BIOUL", ("B-LOC", "I-LOC", "O"), "BIO"),
+        ("BIOES", ("I-LOC", "I-LOC", "O", "I-PER"), "IOB1"),
+        ("BIO", ("I-LOC", "I-LOC", "O", "I-PER"), "IOB1"),
+    ],
+)
+def test_label_encoding_of_another_scheme_is_refused(label_encoding, tags, scheme):
+    message = (
+        f"label_encoding is {label_encoding}, but the tags are {scheme}; set coding_scheme: "
+        f"'{label_encoding}' in the dataset reader, or remove label_encoding"
+    )
+    with pytest.raises(BuildError, match=message):
+        tagger(counted(*tags), label_encoding=label_encoding)
+    assert tagger(counted(*tags), label_encoding=label_encoding, constrain_transitions=False)
+
+
+@pytest.mark.parametrize(
+    ("label_encoding", "vocabularies"),
+    [
+        ("BIOUL", AssumedVocabularies()),
+        ("BIOUL", counted("O", "O")),
+        ("BIOUL", Vocabularies(counts_of_namespaces({"labels": ["O", "U-LOC"]}))),
+        ("IOB1", Vocabularies(counts_of_namespaces({"labels": ["O", "I-LOC", "B-LOC"]}))),
+        ("BIO", Vocabularies(counts_of_namespaces({"labels": ["O", "I-LOC", "B-LOC"]}))),
+    ],
+)
+def test_label_encoding_that_may_be_right_is_accepted(label_encoding, vocabularies):
+    assert tagger(vocabularies, label_encoding=label_encoding).scheme == label_encoding
 
 
 def best_of(examples: Sequence[TaggedSentence], wanted: Sequence[str]) -> tuple[str, ...]:

@@ -269,11 +269,17 @@ def test_unreadable_table_is_reported(tmp_path, text, options, expected):
     assert message(tmp_path, "tagging_table", text, **options).startswith(expected)
 
 
-def test_spaces_around_tags_and_column_names_are_ignored(tmp_path):
-    text = "word, tag\nrains, VBZ\npours,VBZ \n"
+def test_spaces_around_cells_and_column_names_are_ignored(tmp_path):
+    text = "n, word, tag\n1, rains, VBZ\n1 ,pours ,VBZ \n , New York, NNP\n"
     options = {"separator": "comma", "word_column": "word", "tag_column": "tag"}
+    options["sentence_column"] = "n"
 
-    assert shown(read(tmp_path, "tagging_table", text, **options)) == ["rains/VBZ pours/VBZ"]
+    found = read(tmp_path, "tagging_table", text, **options)
+    reader = parse(DatasetReader, {"type": "tagging_table", **options}, source="a").build()
+    (source,) = reader.read_inputs(tmp_path / "data.txt")
+
+    assert shown(found) == ["rains/VBZ pours/VBZ New York/NNP"]
+    assert source.example.words == found[0].words
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,15 @@ from elmo_framework import components
 from elmo_framework.commands.main import main
 from elmo_framework.config.parse import parse
 from elmo_framework.data.data_loader import Rank
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import RunError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment import load
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.train import build_trainer
 from elmo_framework.metrics.word_senses import GoldSense, WordSenseScores
+from elmo_framework.model.ensemble import Ensemble
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.word_senses import (
     SemcorReader,
@@ -133,6 +135,34 @@ def test_baselines_do_not_look_at_the_sentence(examples: list[SenseSentence]) ->
         FIRST_OF_BANK,
         FIRST_OF_DUCK,
     ]
+
+
+def test_most_frequent_sense_wins_a_vote(examples: list[SenseSentence]) -> None:
+    first, second = (trained(examples, method=method)[0] for method in ("first", "most_frequent"))
+    vocabularies = Vocabularies(WordSenseTask().count(examples))
+    heads = [first, second, second]
+    ensemble = Ensemble(heads, [vocabularies] * 3, combination="vote", agreement="")
+    targets = (
+        SenseTarget(0, 1, "bank", "NOUN", first_sense=FIRST_OF_BANK),
+        SenseTarget(1, 2, "duck", "NOUN"),
+    )
+    batch = ensemble.collator(vocabularies)([SenseSentence(("bank", "duck"), targets)])
+    assert ensemble.predict(ensemble(batch), batch) == [(SHORE, None)]
+
+
+@pytest.mark.parametrize("pos", ["noun", "n", "DET"])
+def test_unknown_part_of_speech_is_refused(pos: str) -> None:
+    target = {"start": 0, "end": 1, "lemma": "bank", "pos": pos}
+    message = f"'pos' is '{pos}'; choose from ADJ, ADV, NOUN, VERB"
+    with pytest.raises(DataError, match=message):
+        WordSenseTask().example({"words": ["bank"], "targets": [target]}, WhitespaceTokenizer())
+
+
+def test_lemma_of_several_words_has_underscores() -> None:
+    target = {"start": 0, "end": 2, "lemma": "Take  place", "pos": "VERB"}
+    inputs = {"words": ["took", "place"], "targets": [target]}
+    (read,) = WordSenseTask().example(inputs, WhitespaceTokenizer()).targets
+    assert read.lemma == "take_place"
 
 
 def test_embedder_has_no_dropout_while_counting(examples: list[SenseSentence]) -> None:

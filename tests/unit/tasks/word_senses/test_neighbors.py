@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from elmo_framework.commands.main import main
-from elmo_framework.errors import DataError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment import load
 from elmo_framework.metrics.word_senses import NeighborPurity
 from elmo_framework.tasks.word_senses import LemmaReader
@@ -109,6 +109,9 @@ def test_run_scores_and_predicts_neighbors(tmp_path: Path) -> None:
     assert metrics["best_validation_purity"] == pytest.approx(metrics["best_validation_prior"])
     assembly = load(run)
     assert assembly.score(path).terms.num_groups == 2  # lemmas
+    for combination in ("mean", "vote"):
+        with pytest.raises(RunError, match="several runs cannot be combined; leave out --ensemble"):
+            load([run, run], combine=combination)
     occurrences = [
         {"sentence": "the bank", "start": 1, "end": 2},
         {"sentence": "a bank", "start": 1, "end": 2},
