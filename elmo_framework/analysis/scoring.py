@@ -113,7 +113,7 @@ def write_rows(
         previous = place
     if left_out:
         names = ", ".join(map(repr, sorted(left_out)))
-        _log.warning("the table has the columns of its first row, so not %s; JSON has all", names)
+        _log.warning("left out, as the first row lacks them: %s; --format jsonl keeps them", names)
 
 
 class _Sentence(NamedTuple):
@@ -304,14 +304,15 @@ def _region_rows(
     scores: Sequence[SentenceScore],
 ) -> Iterator[Row]:
     (score,) = scores
+    missing = dict.fromkeys(_DIRECTIONS)
     for name, start, end in regions:
-        bits = _by_direction(score.words(start, end))
+        has_words = start < end
         row = {
             "region": name,
             "text": " ".join(words[start:end]),
             "words": end - start,
             "unknown": int(score.is_unknown[start:end].sum()),
-            **_rounded(dict.fromkeys(_DIRECTIONS) if start == end else bits),
+            **_rounded(_by_direction(score.words(start, end)) if has_words else missing),
         }
         yield _with_columns(record, (SENTENCE, column), row)
 

@@ -13,7 +13,7 @@ from elmo_framework.errors import RunError
 from elmo_framework.io.outputs import Input, Output
 
 _ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
-"""A file of such a name is no checkpoint, even if it is damaged."""
+"""Suffixes of archives; such a file is not a checkpoint, even if it is damaged."""
 
 
 @final

@@ -96,8 +96,11 @@ class TokenizedBlock:
         word_ids: defaultdict[str, int] = defaultdict(count().__next__)
         ids, lengths, hashes, num_blank_lines = array("i"), array("i"), bytearray(), 0
         for path, number, line in _lines(block):
-            with error_context(path, number):
+            try:
                 sentences = tokenizer(line)
+            except (DataError, ValueError):
+                with error_context(path, number):
+                    raise
             num_blank_lines += not sentences
             for words in sentences:
                 ids.extend(map(word_ids.__getitem__, words))
@@ -106,7 +109,8 @@ class TokenizedBlock:
         broken = next((word for word in word_ids if "\n" in word), None)
         if broken is not None:
             message = f"the tokenizer made the word {shown(broken)}, which has a line end"
-            raise DataError(message, path=block.ranges[0].path)
+            only = block.ranges[0].path if len(block.ranges) == 1 else None
+            raise DataError(message, path=only)
         return cls(
             list(word_ids),
             np.frombuffer(ids, np.int32),

@@ -15,13 +15,13 @@ SPECIAL_WORDS = (BEGIN_SENTENCE, END_SENTENCE, UNKNOWN_WORD)
 """The first three words of every vocabulary file."""
 
 _FILLER = "!!!MAXTERMID"
+_UNLISTABLE = frozenset((*SPECIAL_WORDS, _FILLER))
 _FREQUENT = 1_000_000_000
 
 
 def is_listable(word: str) -> bool:
-    """Return whether a line of a vocabulary file can be this word, beside the special ones."""
-    is_line = word == word.strip() and "\n" not in word
-    return is_line and word not in (*SPECIAL_WORDS, _FILLER)
+    """Return whether a vocabulary file can list this word; special words are excluded."""
+    return word == word.strip() and "\n" not in word and word not in _UNLISTABLE
 
 
 def read_vocabulary_file(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ _KEYWORDS = re.compile(
     "assert|else|error|false|for|function|if|import|importbin|importstr|in|local|null|self|super|"
     "tailstrict|then|true"
 )
-"""Words of jsonnet that are no keys without quotes."""
+"""Keywords of jsonnet, which must be quoted as keys."""
 
 
 def template(name: str) -> Template:

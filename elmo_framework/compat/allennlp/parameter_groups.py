@@ -32,6 +32,9 @@ def _note(here: Place, group: Any) -> None:
             here.note("becomes", "trainer.no_grad")
         case [_, dict(settings)]:
             here.note("becomes", "trainer.parameter_groups")
+            scheduler = here.context.value("trainer", "learning_rate_scheduler", "type")
+            if scheduler == "noam" and "lr" in settings:
+                here.at("lr").problem("has no effect with noam in AllenNLP; remove it")
             for key in settings.keys() - {*_SETTINGS}:
                 here.at(key).problem(f"has no counterpart here; {allowed(key, _SETTINGS)}")
         case _:

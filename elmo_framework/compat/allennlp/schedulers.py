@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_framework.compat.allennlp.parameter_groups import group_expressions
 from elmo_framework.compat.allennlp.rules import (
     Member,
     Place,
@@ -60,7 +59,7 @@ SCHEDULERS: dict[str, Member] = {
             "factor": kept,
             "patience": kept,
             "threshold": kept,
-            "mode": lambda here, value: _direction(here, value),
+            "mode": _direction,
             "threshold_mode": only("rel"),
             "cooldown": only(0),
             "min_lr": only(0, 0.0),
@@ -124,10 +123,6 @@ def scheduler(here: Place, value: Any) -> Any:
 
 def unit_rate(here: Place, optimizer: Any) -> dict[str, Any]:
     """Return an optimizer whose rate is that of `noam`: it multiplies the rate here, not there."""
-    for expressions, settings in group_expressions(here.context):
-        if "lr" in settings:
-            for place, _ in expressions[:1]:
-                place.problem("lr has no effect with noam in AllenNLP; remove it")
-    here.at("lr").note("becomes", "1.0: in AllenNLP, noam is the rate itself, and lr has no effect")
+    here.at("lr").note("added", "1.0; in AllenNLP, noam is the rate itself, and lr has no effect")
     values = optimizer if isinstance(optimizer, dict) else {"type": "adam"}
     return {**values, "lr": 1.0}

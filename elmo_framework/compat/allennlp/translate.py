@@ -125,20 +125,22 @@ def _initialize_tables(top: Place, own: dict[str, Any], pairs: Sequence[Pair]) -
         for name, values in embedders.items()
         if values.get("pretrained_file") is not None
     }
-    applied = own.get("initializer", [])
+    rules = own.get("initializer", [])
+    # What AllenNLP's rules leave alone has the numbers of its class.
+    applied = [pattern for pattern, each in rules if each not in ("prevent", {"type": "prevent"})]
     ours = sorted({name for _, name in pairs if name})
     tables = {
         name
         for name in ours
         if name.endswith("embedding.weight")
         and name not in from_file
-        and not any(re.search(pattern, name) for pattern, _ in applied)
+        and not any(re.search(pattern, name) for pattern in applied)
     }
     if tables:
         pattern = expression_of(tables, ours)
         text = f"xavier_uniform for {pattern}, AllenNLP's initial vectors"
         top.at("model").at("initializer").note("added", text)
-        own["initializer"] = [*applied, [pattern, {"type": "xavier_uniform"}]]
+        own["initializer"] = [[pattern, {"type": "xavier_uniform"}], *rules]
 
 
 def _add_defaults(top: Place, ours: dict[str, Any]) -> None:

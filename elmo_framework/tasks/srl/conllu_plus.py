@@ -61,20 +61,12 @@ class ConlluPlusSrlReader(PropositionReader):
             yield SrlExample(words, tuple(propositions), targets=senses)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
-        """Yield the sentences of a file, with their comments and their other columns.
-
-        If no sentence of the file marks a predicate, their predicates are not known.
-        """
+        """Yield the sentences of a file, with their comments and their other columns."""
         names = _columns(file, (_FORM,))
-        is_marked = _PREDICATE in names and any(
-            row.columns[names.index(_PREDICATE)] != _NONE
-            for block in _blocks(file, names)
-            for row in block.rows
-        )
         for block in _blocks(file, names):
             cells = columns_of(block.rows, names)
             predicates, senses = None, None
-            if is_marked:
+            if _PREDICATE in cells:
                 senses = tuple(cells[_PREDICATE])
                 predicates = tuple(place for place, sense in enumerate(senses) if sense != _NONE)
             fields = {**conllu_metadata(block), **other_fields(cells, (_NUMBER, _FORM))}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import NamedTuple, final
 
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
-from elmo_framework.data.formats.columns import ColumnBlock, read_blocks, split_cells
+from elmo_framework.data.formats.columns import read_blocks, split_cells
 from elmo_framework.data.formats.conll2012 import read_conll2012
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.text_files import parsed_lines
@@ -49,6 +50,14 @@ class PropositionReader(FileReader[SrlExample]):
         super().__init__(max_instances)
         self.skip_sentences_without_predicates = skip_sentences_without_predicates
         self.max_sentence_length = max_sentence_length or inf
+
+    def read_inputs(self, path: Path) -> Iterator[PredictionInput[SrlExample]]:
+        """Yield the inputs of all files; if none of them marks a predicate, none is known."""
+        is_marked = any(each.example.predicates for each in super().read_inputs(path))
+        for each in super().read_inputs(path):
+            yield (
+                each if is_marked else replace(each, example=replace(each.example, predicates=None))
+            )
 
     def examples(self, file: Path) -> Iterator[SrlExample]:
         num_skipped = 0
@@ -93,11 +102,7 @@ class SrlReader(PropositionReader):
             yield SrlExample(sentence.words, propositions, targets=sentence.lemmas)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
-        """Yield the sentences of a file, each with its document and its part.
-
-        If no sentence of the file marks a predicate, their predicates are not known.
-        """
-        is_marked = any(_predicates(sentence.framesets) for sentence in read_conll2012(file))
+        """Yield the sentences of a file, each with its document and its part."""
         for sentence in read_conll2012(file):
             fields = {
                 "document_id": sentence.document_id,
@@ -106,7 +111,7 @@ class SrlReader(PropositionReader):
                 "speakers": list(sentence.speakers),
                 "arguments": list(map(list, sentence.predicates)),
             }
-            predicates = _predicates(sentence.framesets) if is_marked else None
+            predicates = _predicates(sentence.framesets)
             example = SrlExample(sentence.words, None, predicates, sentence.lemmas)
             yield PredictionInput(example, fields)
 
@@ -138,7 +143,7 @@ class Conll2005Reader(PropositionReader):
         self.target_column = target_column
 
     def sentences(self, file: Path) -> Iterator[SrlExample]:
-        for rows, _ in self._blocks(file):
+        for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets, *arguments = columns[self.target_column - 1 :]
             line = rows[0].line
@@ -148,24 +153,12 @@ class Conll2005Reader(PropositionReader):
             yield SrlExample(words, propositions, targets=targets)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[SrlExample]]:
-        """Yield the sentences of a file, with its other columns as `column_1` and so on.
-
-        If no sentence of the file marks a predicate, their predicates are not known.
-        """
-        is_marked = any(
-            row.columns[self.target_column] != _NONE
-            for rows, _ in self._blocks(file)
-            for row in rows
-        )
-        for rows, _ in self._blocks(file):
+        """Yield the sentences of a file, with its other columns as `column_1` and so on."""
+        for rows, _ in read_blocks(file, min_width=self.target_column + 1):
             words, *columns = zip(*(row.columns for row in rows), strict=True)
             targets = columns[self.target_column - 1]
             fields = {f"column_{number}": list(cells) for number, cells in enumerate(columns, 1)}
-            predicates = _predicates(targets) if is_marked else None
-            yield PredictionInput(SrlExample(words, None, predicates, targets), fields)
-
-    def _blocks(self, file: Path) -> Iterator[ColumnBlock]:
-        return read_blocks(file, min_width=self.target_column + 1)
+            yield PredictionInput(SrlExample(words, None, _predicates(targets), targets), fields)
 
 
 @final

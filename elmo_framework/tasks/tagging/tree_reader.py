@@ -16,7 +16,8 @@ from elmo_framework.errors import shown
 from elmo_framework.tasks.tagging.task import TaggedSentence
 
 _BEGINNING = re.compile(r"\s*\(\s*[^\s()]*([\s(]|$)")
-_PIECE = re.compile(r"\(\s*([^\s()]*)|(\))|([^\s()]+)")
+# Not \s: a word may have a no-break space, as in `(CD 10\u00a0000)`.
+_PIECE = re.compile(r"\([ \t\r\n]*([^ \t\r\n()]*)|(\))|([^ \t\r\n()]+)")
 _ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LCB-": "{", "-RCB-": "}"}
 _ROOTS = ("", "TOP", "ROOT")
 _TRACE = "-NONE-"
@@ -55,7 +56,9 @@ class ConstituentReader(FileReader[TaggedSentence]):
     def recognizes(self, sample: FileSample) -> bool:
         # Every line, because a tree over several lines is an error and not text.
         lines = sample.filled_lines
-        return bool(lines) and all(map(_BEGINNING.match, lines))
+        # A sentence may be in one pair of brackets.
+        is_nested = any((line.count("("), line.count(")")) != (1, 1) for line in lines)
+        return is_nested and all(map(_BEGINNING.match, lines))
 
     def _sentence(self, paths: list[tuple[str, list[str]]]) -> TaggedSentence:
         tags = tuple(

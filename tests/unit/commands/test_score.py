@@ -236,7 +236,7 @@ def test_columns_that_a_table_lacks_are_named(bilm: Path, text: str, capsys, cap
     Path("items.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
     found = rows(printed(capsys, bilm, "items.jsonl", "--regions", "spans"))
     assert ["x" in row for row in found] == [False, False]
-    assert "the columns of its first row, so not 'x'; JSON has all" in caplog.text
+    assert "left out, as the first row lacks them: 'x'; --format jsonl keeps them" in caplog.text
     caplog.clear()
     printed(capsys, bilm, "items.jsonl", "--regions", "spans", "--format", "jsonl")
     assert not caplog.text

@@ -339,6 +339,10 @@ def test_expressions_match_the_same_parameters() -> None:
     raw = ours("crf_tagger", changes)
     inside = r"embedder\.token_embedders"
     assert raw["model"]["initializer"] == [
+        [
+            rf"^({inside}\.token_characters\.embedding\.weight|{inside}\.tokens\.embedding\.weight)$",
+            {"type": "xavier_uniform"},
+        ],
         [rf"^{inside}\.tokens\.embedding\.weight$", "prevent"],
         [r"^projection\.weight$", {"type": "zero"}],
         [".*weight_hh.*", {"type": "orthogonal"}],
@@ -346,7 +350,6 @@ def test_expressions_match_the_same_parameters() -> None:
             rf"^{inside}\.token_characters\.encoder\.convolutions\.\d+\.weight$",
             {"type": "xavier_uniform"},
         ],
-        [rf"^{inside}\.token_characters\.embedding\.weight$", {"type": "xavier_uniform"}],
     ]
     assert raw["model"]["regularizer"] == [["scalar_parameters", {"type": "l2", "alpha": 0.1}]]
     assert raw["trainer"]["no_grad"] == [".*elmo.*gamma"]
@@ -394,7 +397,7 @@ def test_wrong_keys_of_expressions_are_refused(path: str, value: Any) -> None:
 def test_prevent_applies_before_other_expressions() -> None:
     applied = [["_encoder.*weight_ih", {"type": "zero"}], ["_encoder.*weight", "prevent"]]
     written = ours("esim", {"model.initializer": applied})["model"]["initializer"]
-    assert [rule[1] for rule in written[:2]] == [{"type": "prevent"}, {"type": "zero"}]
+    assert [rule[1] for rule in written[1:]] == [{"type": "prevent"}, {"type": "zero"}]
 
 
 def test_vectors_without_a_file_start_as_in_allennlp() -> None:
@@ -407,6 +410,14 @@ def test_vectors_without_a_file_start_as_in_allennlp() -> None:
         {"type": "xavier_uniform"},
     ]
     assert re.search(r"^model.initializer +added +xavier_uniform", translated.summary, re.MULTILINE)
+
+
+def test_vectors_that_no_rule_may_fill_start_as_in_allennlp_too() -> None:
+    prevented = [["text_field_embedder.*", "prevent"]]
+    first, second = ours("simple_tagger", {"model.initializer": prevented})["model"]["initializer"]
+    pattern = r"^embedder\.token_embedders\.tokens\.embedding\.weight$"
+    assert first == [pattern, {"type": "xavier_uniform"}]
+    assert second[1] == {"type": "prevent"}
 
 
 def test_vectors_from_a_file_and_those_of_a_trained_model_have_no_initializer() -> None:
@@ -626,8 +637,18 @@ def test_rate_of_a_group_is_refused_with_noam() -> None:
         "trainer.learning_rate_scheduler": scheduler,
     }
     (problem,) = problems("esim", changes)
+    assert problem.path == "trainer.optimizer.parameter_groups[0].lr"
+    assert problem.message == "has no effect with noam in AllenNLP; remove it"
+
+
+@pytest.mark.parametrize("group", [["a"], {"a": 1}, [["_encoder"], 5]])
+def test_malformed_groups_are_problems_with_noam_too(group: Any) -> None:
+    changes = {
+        "trainer.optimizer": {"type": "adam", "parameter_groups": [group]},
+        "trainer.learning_rate_scheduler": {"type": "noam", "model_size": 16, "warmup_steps": 10},
+    }
+    (problem,) = problems("esim", changes)
     assert problem.path == "trainer.optimizer.parameter_groups[0]"
-    assert problem.message == "lr has no effect with noam in AllenNLP; remove it"
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
@@ -682,7 +703,7 @@ def test_feedforward_of_a_crf_tagger_is_kept() -> None:
     }
     model = ours("crf_tagger", changes)["model"]
     assert model["feedforward"] == layers
-    assert model["initializer"][0] == [
+    assert model["initializer"][-1] == [
         r"^feedforward\.linear_layers\.\d+\.weight$",
         {"type": "zero"},
     ]
@@ -694,12 +715,12 @@ def test_names_before_version_1_are_translated() -> None:
         ["_mention_pruner._scorer.0.*linear_layers.0.bias", "zero"],
     ]
     written = ours("coref", {"model.initializer": applied})["model"]["initializer"]
-    assert [rule[0] for rule in written[:2]] == [
+    assert [rule[0] for rule in written[1:]] == [
         r"^mentions\.score\.weight$",
         r"^mentions\.feedforward\.linear_layers\.0\.bias$",
     ]
     applied = [["_similarity_function._weight_vector", "zero"]]
-    rule, *_ = ours("bidaf", {"model.initializer": applied})["model"]["initializer"]
+    *_, rule = ours("bidaf", {"model.initializer": applied})["model"]["initializer"]
     assert rule[0] == r"^attention\.score\.weight$"
 
 
@@ -878,7 +899,7 @@ def test_projection_of_words_is_kept_with_its_name() -> None:
     }
     model = ours("esim", changes)["model"]
     assert model["embedder"]["token_embedders"]["tokens"]["projection_dim"] == 6
-    assert model["initializer"][0][0] == (
+    assert model["initializer"][-1][0] == (
         r"^embedder\.token_embedders\.tokens\.projection\.weight$"
     )
 

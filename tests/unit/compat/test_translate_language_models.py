@@ -155,7 +155,7 @@ def test_one_lstm_layer_is_one_without_projection_and_clips(layers: Any) -> None
         ({"model.initializer": [["softmax", "zero"]]}, "model.initializer"),
         ({"trainer.no_grad": ["softmax"]}, "trainer.no_grad[0]"),
         (
-            {"trainer.optimizer.parameter_groups": [[["softmax"], {"lr": 0.1}]]},
+            {"trainer.optimizer.parameter_groups": [[["softmax"], {"weight_decay": 0.1}]]},
             "trainer.optimizer.parameter_groups[0]",
         ),
     ],

@@ -187,6 +187,16 @@ def test_predicates_are_unknown_if_the_file_marks_none(
     assert predicates(none, verb) == [(), (0,)]
 
 
+def test_a_folder_with_marked_predicates_has_sentences_without(tmp_path):
+    reader = parse(DatasetReader, {"type": "conll2005", "target_column": 1}, source="").build()
+    for number, mark in enumerate(("-", "go")):
+        (tmp_path / f"{number}.conll").write_text(f"Go {mark}\n")
+
+    found = [each.example.predicates for each in reader.read_inputs(tmp_path)]
+
+    assert found == [(), (0,)]
+
+
 def as_object(config: str | dict[str, Any]) -> dict[str, Any]:
     return {"type": config} if isinstance(config, str) else config
 
@@ -342,6 +352,8 @@ def test_sentences_in_brackets_are_no_trees(tmp_path):
     )
 
     assert [example.words[0] for example, _ in found] == ["(Applause)", "(in", "Yes."]
+    ((example, _),) = read(tmp_path, "constituents", "b.txt", "(But he left early.)\n")
+    assert example.words[0] == "(But"
 
 
 def test_text_may_have_objects_and_sentences(tmp_path):
