@@ -394,7 +394,7 @@ _TASKS = [
         ("first + max_length", "first + max_length + 1"),
         ("torch.where(has_answer, target, output.no_answer_logits)", "target"),
         ("probability > _THRESHOLD", "probability < _THRESHOLD"),
-        ("float(prediction.is_no_answer)", "1.0"),
+        ("_ACCURACIES, float(prediction.is_no_answer)", "_ACCURACIES, 1.0"),
     ),
     *_faults(
         "tasks/question_answering/no_answer.py",
@@ -656,7 +656,7 @@ _COMPAT = [
     *_faults(
         "compat/allennlp/embedders.py",
         ("amazonaws\\.com/.*/", "amazonaws\\.com/models/.*/"),
-        ('ours["cache_dtype"] = "float32"', "pass"),
+        ('if ours.get("requires_grad") is not True', "if False"),
     ),
     *_faults(
         "compat/allennlp/training.py",

@@ -107,7 +107,6 @@ class Checkpointer:
                 settle(self._directory / leftover.name[1:].removesuffix(".replaced"))
             for leftover in list(self._directory.glob(".*step-*")):
                 remove(leftover)
-        self._group.wait()  # until a restored folder is back
         folders = self.folders()
         if not folders:
             return None

@@ -27,13 +27,13 @@ def tag_crf(
 def check_label_encoding(scheme: Scheme | None, vocabularies: Vocabularies) -> None:
     """Refuse a `label_encoding` in which the tags of the training data can mark no span.
 
-    BIO as IOB1 passes: an imported vocabulary does not show which of the two its tags are.
+    BIO and IOB1 pass for each other: an imported vocabulary does not show which of the two it is.
     `allowed_transitions` refuses tags whose prefixes the scheme does not have.
     """
     tags, begun = vocabularies.labels().items, vocabularies.counted("beginnings")
     found = scheme_of(tags, begun)
     if scheme is None or vocabularies.is_assumed or not any(map(label_of, tags)):
         return
-    if found in ("BIO", "IOB1") and scheme not in (found, "IOB1"):
+    if found in ("BIO", "IOB1") and scheme in ("BIOUL", "BIOES"):
         advice = f"set coding_scheme: '{scheme}' in the dataset reader, or remove label_encoding"
         refuse_key("label_encoding", f"is {scheme}, but the tags are {found}; {advice}")

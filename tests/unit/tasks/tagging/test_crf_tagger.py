@@ -147,7 +147,6 @@ def counted(*tags: str) -> Vocabularies:
     [
         ("BIOUL", ("B-LOC", "I-LOC", "O"), "BIO"),
         ("BIOES", ("I-LOC", "I-LOC", "O", "I-PER"), "IOB1"),
-        ("BIO", ("I-LOC", "I-LOC", "O", "I-PER"), "IOB1"),
     ],
 )
 def test_label_encoding_of_another_scheme_is_refused(label_encoding, tags, scheme):
