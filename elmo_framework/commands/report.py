@@ -109,7 +109,7 @@ of a word too, by the biLM that each run trained or reads and by the one of --be
             return self.search(self.query, self.word, self.corpus)
         needed = {"--corpus": self.corpus, "--query": self.query, "--word": self.word}
         missing = [flag for flag, value in needed.items() if value is None]
-        is_set = any(getattr(self, each) for each in ("before", "layer", "any_word"))
+        is_set = bool(self.before or self.layer or self.any_word)
         is_set |= self.k != ShowReport.k or self.tokenizer != ShowReport.tokenizer
         is_set |= bool(self.run_bilms) and not self.errors
         if len(missing) < len(needed) or is_set:

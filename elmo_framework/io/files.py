@@ -86,9 +86,10 @@ def replacing(path: Path) -> Iterator[Path]:
     _settle(replaced, path)
 
 
-def settle(path: Path) -> None:
-    """Restore a folder whose replacement was killed between its two renames, if it was."""
-    _settle(_sibling(path, "replaced"), path)
+def settle(directory: Path) -> None:
+    """Restore the folders in a directory whose replacement was killed between its two renames."""
+    for replaced in list(directory.glob(".*.replaced")):
+        _settle(replaced, directory / replaced.name[1:].removesuffix(".replaced"))
 
 
 def require_file_size(path: Path, num_bytes: int) -> None:

@@ -103,8 +103,7 @@ class Checkpointer:
         """
         self.finish()  # what this process still writes is no leftover
         if self._group.is_first:
-            for leftover in list(self._directory.glob(".step-*.replaced")):
-                settle(self._directory / leftover.name[1:].removesuffix(".replaced"))
+            settle(self._directory)
             for leftover in list(self._directory.glob(".*step-*")):
                 remove(leftover)
         folders = self.folders()

@@ -288,5 +288,6 @@ EMPTY = "it is empty"
 NO_LIMIT = 1_000_000
 """A number that stands for "all" where ours has no word for it."""
 
+LOGGED_ONLY = dropped("it changes what is logged only")
 ONE_LABEL_NAMESPACE = only("labels", reason="labels have one vocabulary")
 NO_ADDED_WORDS = only([], reason="no words are added")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from elmo_framework.compat.allennlp.rules import (
+    LOGGED_ONLY,
     Member,
     Place,
     Rules,
@@ -64,7 +65,7 @@ SCHEDULERS: dict[str, Member] = {
             "cooldown": only(0),
             "min_lr": only(0, 0.0),
             "eps": dropped("it concerns rates below 1e-8"),
-            "verbose": dropped("it changes what is logged only"),
+            "verbose": LOGGED_ONLY,
             "last_epoch": _LAST,
         },
     ),

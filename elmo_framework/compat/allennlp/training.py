@@ -7,6 +7,7 @@ from typing import Any
 
 from elmo_framework.compat.allennlp.parameter_groups import no_grad, parameter_groups
 from elmo_framework.compat.allennlp.rules import (
+    LOGGED_ONLY,
     NO_LIMIT,
     Member,
     Place,
@@ -23,9 +24,6 @@ from elmo_framework.compat.allennlp.rules import (
 )
 from elmo_framework.compat.allennlp.schedulers import scheduler, unit_rate
 from elmo_framework.errors import shown
-
-_LOGGING = dropped("it changes what is logged only")
-
 
 _SHARED: Rules = {
     "lr": kept,
@@ -176,7 +174,7 @@ _BOARD: Rules = {
             "should_log_parameter_statistics",
             "should_log_learning_rate",
         ),
-        _LOGGING,
+        LOGGED_ONLY,
     ),
 }
 _CALLBACKS: dict[str, Member] = {"tensorboard": Member("tensorboard", _BOARD)}
@@ -265,9 +263,9 @@ TRAINER: Rules = {
             "should_log_learning_rate",
             "log_batch_size_period",
         ),
-        _LOGGING,
+        LOGGED_ONLY,
     ),
-    "enable_default_callbacks": _LOGGING,
+    "enable_default_callbacks": LOGGED_ONLY,
     "run_confidence_checks": dropped("the first batch is checked anyway"),
     "run_sanity_checks": dropped("the first batch is checked anyway"),
     "grad_scaling": dropped("bfloat16 needs no scaling"),

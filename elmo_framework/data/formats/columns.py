@@ -177,8 +177,17 @@ def read_conllu(
 
 def conllu_metadata(block: ColumnBlock) -> dict[str, str]:
     """Return the metadata in the comments of a sentence: `# sent_id = 3` is `{"sent_id": "3"}`."""
-    parts = (text.removeprefix("#").partition("=") for _, text in block.comments)
-    return {key.strip(): value.strip() for key, equals, value in parts if equals and key.strip()}
+    return dict(filter(None, (_metadata(text) for _, text in block.comments)))
+
+
+def conllu_comments(block: ColumnBlock) -> tuple[str, ...]:
+    """Return the comments of a sentence that are not metadata, such as `# newpar`."""
+    return tuple(text for _, text in block.comments if _metadata(text) is None)
+
+
+def _metadata(comment: str) -> tuple[str, str] | None:
+    key, equals, value = comment.removeprefix("#").partition("=")
+    return (key.strip(), value.strip()) if equals and key.strip() else None
 
 
 def _is_word(row: Row, number_column: int, path: Path) -> bool:

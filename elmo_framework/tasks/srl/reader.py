@@ -53,11 +53,11 @@ class PropositionReader(FileReader[SrlExample]):
 
     def read_inputs(self, path: Path) -> Iterator[PredictionInput[SrlExample]]:
         """Yield the inputs of all files; if none of them marks a predicate, none is known."""
-        is_marked = any(each.example.predicates for each in super().read_inputs(path))
+        if any(each.example.predicates for each in super().read_inputs(path)):
+            yield from super().read_inputs(path)
+            return
         for each in super().read_inputs(path):
-            yield (
-                each if is_marked else replace(each, example=replace(each.example, predicates=None))
-            )
+            yield replace(each, example=replace(each.example, predicates=None))
 
     def examples(self, file: Path) -> Iterator[SrlExample]:
         num_skipped = 0

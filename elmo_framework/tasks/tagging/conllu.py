@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from elmo_framework.data.annotation import PredictionRecord
-from elmo_framework.data.formats.columns import ColumnBlock, Row, conllu_metadata, one_line
+from elmo_framework.data.formats.columns import Row, one_line
 from elmo_framework.data.tagging import conlleval_tags, label_of
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -43,12 +43,6 @@ def divided_rows(rows: Iterable[Row]) -> tuple[list[Row], tuple[tuple[int, str],
         else:
             skipped.append((len(words), "\t".join(row.columns)))
     return words, tuple(skipped)
-
-
-def other_comments(block: ColumnBlock) -> tuple[str, ...]:
-    """Return the comments of a sentence that `conllu_metadata` does not read: `# newpar`."""
-    others = (each for each in block.comments if not conllu_metadata(ColumnBlock([], [each])))
-    return tuple(text for _, text in others)
 
 
 def conllu_lines(records: Iterable[PredictionRecord], labels: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from elmo_framework.console import plural
 from elmo_framework.data.formats.columns import (
     Row,
     columns_of,
+    conllu_comments,
     conllu_metadata,
     placed_cells,
     read_conllu,
@@ -21,7 +22,7 @@ from elmo_framework.data.inputs import PredictionInput, other_fields
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
 from elmo_framework.errors import DataError
-from elmo_framework.tasks.tagging.conllu import COLUMNS, divided_rows, other_comments
+from elmo_framework.tasks.tagging.conllu import COLUMNS, divided_rows
 from elmo_framework.tasks.tagging.task import TaggedSentence
 
 _WORDS = "words"
@@ -179,6 +180,6 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
             rows, skipped = divided_rows(block.rows)
             columns = columns_of(rows, COLUMNS)
             fields = {**conllu_metadata(block), **other_fields(columns, ("id", "form"))}
-            comments = other_comments(block)
+            comments = conllu_comments(block)
             example = TaggedSentence(tuple(columns["form"]), None, comments, skipped)
             yield PredictionInput(example, fields)
