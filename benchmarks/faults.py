@@ -142,6 +142,18 @@ _NN = [
             "out[k] += mask ? of_hidden[at + k] :",
         ),
     ),
+    *_faults(
+        "kernels/gated_scan.c",
+        ("of_state[k] = d * f;", "of_state[k] = d;"),
+        (
+            "d * (before[k] - g[size + k]) * f * (1.0f - f) : 0.0f",
+            "d * before[k] * f * (1.0f - f) : 0.0f",
+        ),
+        ("f * (1.0f - f) : 0.0f", "f * (1.0f - f) : d"),
+        ("s * (1.0f + o * (1.0f - s))", "s"),
+        ("start + size * row;", "start;"),
+        ("return first + CHANNELS < size ? first + CHANNELS : size;", "return size;"),
+    ),
     *_faults("kernels/packed_product.py", ('"int8, a scale per row"', '"int8"')),
     *_faults("embedding/embed.py", ("ARITHMETIC[job.precision]", "job.precision")),
     *_faults("layers/shared_source.py", (", uses_cpu_code(device), ", ", ")),

@@ -50,7 +50,7 @@ _PRELOADED = ("torch", "torch.distributed", "scipy.optimize", "h5py", "pydantic"
 _CPU_SECONDS, _SECONDS, _BYTES = 120, 900, 8 << 30
 """The limits of a trial; a fault can make a loop endless or a tensor huge."""
 _WRAPPERS: Mapping[str, Sequence[str]] = {
-    "activations.h": ("lstm_step.c", "highway_step.c"),
+    "activations.h": ("lstm_step.c", "highway_step.c", "gated_scan.c"),
     "layer_product.h": ("training_layer.c", "highway_layer.c"),
 }
 """Which C files include a header."""

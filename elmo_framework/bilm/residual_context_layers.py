@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_framework.bilm.context_layers import ContextLayers, ContextOutput, Direction, State
 from elmo_framework.config.types import MAX_COUNT, Count, Dim, DropoutRate, Local, NumLayers
 from elmo_framework.data.batch import grouped
-from elmo_framework.kernels.backend import no_autocast
+from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
 from elmo_framework.nn.masking import moved_mask
 from elmo_framework.nn.overlapping_windows import windows
 from elmo_framework.nn.residual_layer import (
@@ -47,6 +47,9 @@ class ResidualContextLayers(ContextLayers, ABC):
         num_layers: number of layers of each direction.
     """
 
+    # Fewer words are read together where what is in between does not fit into the cache of a CPU.
+    _words_at_once: int | None = None
+
     def __init__(self, layer: Callable[[], ResidualLayer], *, input_dim: int, num_layers: int):
         super().__init__()
         self.num_layers, self.output_dim = num_layers, input_dim
@@ -66,7 +69,10 @@ class ResidualContextLayers(ContextLayers, ABC):
         is_forward = direction == "forward"
         layers = self.forward_layers if is_forward else self.backward_layers
         norm = self.forward_norm if is_forward else self.backward_norm
-        return _read_rows(layers, norm, inputs, mask, state, steps_at_once=_STEPS_AT_ONCE)
+        steps = _STEPS_AT_ONCE
+        if self._words_at_once is not None and uses_cpu_code(inputs):
+            steps = min(steps, max(1, self._words_at_once // max(1, len(inputs))))
+        return _read_rows(layers, norm, inputs, mask, state, steps_at_once=steps)
 
 
 @final
@@ -157,6 +163,8 @@ class LinearRecurrenceContextLayers(ResidualContextLayers):
         num_layers: the number of layers in each direction.
         dropout: the dropout rate of what each layer adds, while the biLM is trained.
     """
+
+    _words_at_once = 512
 
     def __init__(
         self,

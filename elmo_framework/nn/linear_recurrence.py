@@ -1,15 +1,67 @@
-"""The scan c_t = a_t c_(t-1) + b_t of elementwise products, with gradients."""
+"""The scan c_t = a_t c_(t-1) + b_t of elementwise products, with gates and with gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from elmo_framework.kernels.backend import uses_cpu_code
+from elmo_framework.kernels.gated_scan import gated_scan, gated_scan_backward, is_supported
+
+
+def read_gated(
+    gates: Float[Tensor, "tokens batch gates"],
+    is_word: Bool[Tensor, "tokens batch"],
+    start: Float[Tensor, "batch dim"],
+) -> tuple[Float[Tensor, "tokens batch dim"], Float[Tensor, "batch dim"]]:
+    """Read rows with a forget gate and an output gate.
+
+    f = sigmoid(g_f); c' = f c + (1 - f) g_c; y = silu(g_o) c'.
+
+    Args:
+        gates: g_f, g_c and g_o, each as wide as c.
+        is_word: where it is false, c stays as it is.
+        start: c before the first step.
+
+    Returns:
+        y at each step, and c after the last one.
+    """
+    gates, start = gates.contiguous(), start.contiguous()
+    if is_supported(gates, start):
+        is_word = is_word.contiguous()
+        if not (torch.is_grad_enabled() and (gates.requires_grad or start.requires_grad)):
+            return gated_scan(gates, is_word, start, keep=False)
+        read: tuple[Tensor, Tensor] = _GatedScan.apply(  # type: ignore[no-untyped-call]
+            gates, is_word, start
+        )
+        return read
+    forget, candidates, out = gates.chunk(3, dim=2)
+    forget = torch.sigmoid(forget).masked_fill(~is_word[:, :, None], 1.0)
+    memory = scan(forget, (1 - forget) * candidates, start)
+    return functional.silu(out) * memory, memory[-1] if len(memory) else start
+
+
+class _GatedScan(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gates: Tensor, is_word: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+        outputs, states = gated_scan(gates, is_word, start, keep=True)
+        ctx.save_for_backward(gates, is_word, start, states)
+        return outputs, states[-1].clone() if len(states) else start.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_outputs: Tensor, of_end: Tensor) -> tuple[Tensor, None, Tensor]:
+        gates, is_word, start, states = ctx.saved_tensors
+        of_start = of_end.clone(memory_format=torch.contiguous_format)
+        of_gates = gated_scan_backward(
+            gates, is_word, start, states, of_outputs.contiguous(), of_start
+        )
+        return of_gates, None, of_start
 
 
 def scan(

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from elmo_framework.kernels.backend import no_autocast
 from elmo_framework.nn.highway import Linear
-from elmo_framework.nn.linear_recurrence import scan
+from elmo_framework.nn.linear_recurrence import read_gated
 from elmo_framework.nn.part import TensorPart
 from elmo_framework.nn.windowed_attention import WindowedAttention
 
@@ -163,13 +163,10 @@ class LinearRecurrenceLayer(ResidualLayer):
     ) -> tuple[Float[Tensor, "batch tokens dim"], State]:
         # Steps first: the scan reads and writes whole steps.
         gates = self.gates(self.norm(words).transpose(0, 1)).to(words.dtype)
-        forget, candidates, out = gates.chunk(3, dim=2)
-        # A closed gate at padding leaves the state as it is, so the last one is that of each row.
-        forget = torch.sigmoid(forget).masked_fill(~mask.T[:, :, None], 1.0)
         (start,) = state or (words.new_zeros(len(words), self._cell_size),)
-        memory = scan(forget, (1 - forget) * candidates, start)
-        end = memory[-1] if len(memory) else start
-        read = self.output(functional.silu(out) * memory).transpose(0, 1)
+        # A closed gate at padding leaves the state as it is, so the last one is that of each row.
+        outputs, end = read_gated(gates, mask.T, start)
+        read = self.output(outputs).transpose(0, 1)
         return words + self.dropout(read), (end,)
 
 

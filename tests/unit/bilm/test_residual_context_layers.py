@@ -11,6 +11,7 @@ from elmo_framework.bilm.files.load import bilm_files, read_bilm, save_bilm
 from elmo_framework.bilm.files.weights_report import inspect_weights
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import BuildError
+from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.layers.carried_state import CarriedState
 from elmo_framework.nn.overlapping_windows import windows
 
@@ -103,6 +104,19 @@ def test_a_long_row_is_read_in_pieces(layers, monkeypatch: pytest.MonkeyPatch) -
         pieces = layers.read(vectors(), MASK, direction="forward")
     torch.testing.assert_close(pieces.layers, whole.layers)
     torch.testing.assert_close(pieces.state, whole.state)
+
+
+def test_gates_are_computed_for_few_words_at_once() -> None:
+    layers, read = build(ALL[2]), list[tuple[int, ...]]()
+    layers.forward_layers[0].register_forward_hook(lambda _, given, __: read.append(given[0].shape))
+    words, mask = vectors().repeat(1, 20, 1), torch.ones(3, 180, dtype=torch.bool)
+    whole = layers.read(words, mask, direction="forward")
+    with torch.no_grad():
+        pieces = layers.read(words, mask, direction="forward")
+        with accelerator_code():
+            layers.read(words, mask, direction="forward")
+    assert read == [(3, 180, 4), (3, 170, 4), (3, 10, 4), (3, 180, 4)]
+    torch.testing.assert_close(pieces.layers, whole.layers)
 
 
 def test_state_follows_rows_of_batches_of_any_size(layers: ContextLayers) -> None:
