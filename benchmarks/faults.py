@@ -154,6 +154,16 @@ _NN = [
         ("start + size * row;", "start;"),
         ("return first + CHANNELS < size ? first + CHANNELS : size;", "return size;"),
     ),
+    *_faults(
+        "kernels/gated_scan.py",
+        ("not is_traced() and ", ""),
+        (" or len(start) != is_word.shape[1]", ""),
+    ),
+    *_faults(
+        "nn/linear_recurrence.py",
+        ("is_word = is_word.contiguous()", "pass"),
+        ("of_outputs.contiguous()", "of_outputs"),
+    ),
     *_faults("kernels/packed_product.py", ('"int8, a scale per row"', '"int8"')),
     *_faults("embedding/embed.py", ("ARITHMETIC[job.precision]", "job.precision")),
     *_faults("layers/shared_source.py", (", uses_cpu_code(device), ", ", ")),

@@ -47,8 +47,8 @@ class ResidualContextLayers(ContextLayers, ABC):
         num_layers: number of layers of each direction.
     """
 
-    # Fewer words are read together where what is in between does not fit into the cache of a CPU.
-    _words_at_once: int | None = None
+    # The most words of a piece on a CPU, so that the gates of a layer stay in its cache.
+    _words_in_cache: int | None = None
 
     def __init__(self, layer: Callable[[], ResidualLayer], *, input_dim: int, num_layers: int):
         super().__init__()
@@ -70,8 +70,8 @@ class ResidualContextLayers(ContextLayers, ABC):
         layers = self.forward_layers if is_forward else self.backward_layers
         norm = self.forward_norm if is_forward else self.backward_norm
         steps = _STEPS_AT_ONCE
-        if self._words_at_once is not None and uses_cpu_code(inputs):
-            steps = min(steps, max(1, self._words_at_once // max(1, len(inputs))))
+        if self._words_in_cache is not None and uses_cpu_code(inputs):
+            steps = min(steps, max(1, self._words_in_cache // max(1, len(inputs))))
         return _read_rows(layers, norm, inputs, mask, state, steps_at_once=steps)
 
 
@@ -164,7 +164,7 @@ class LinearRecurrenceContextLayers(ResidualContextLayers):
         dropout: the dropout rate of what each layer adds, while the biLM is trained.
     """
 
-    _words_at_once = 512
+    _words_in_cache = 512
 
     def __init__(
         self,

@@ -7,6 +7,12 @@
 /* Channels of a row that one thread reads. */
 #define CHANNELS 512
 
+/* The sigmoid in silu(o) = o s: `sigmoid_of` never falls to 0, and a huge sum times it would not. */
+static inline float silu_gate_of(float o) {
+    float s = sigmoid_of(o);
+    return o < -104.0f ? 0.0f : s;
+}
+
 static inline long end_of(long first, long size) {
     return first + CHANNELS < size ? first + CHANNELS : size;
 }
@@ -19,7 +25,7 @@ static inline void step(long first, long end, long size, int is_word, const floa
         float o = g[2 * size + k], added = g[size + k];
         float c = is_word ? added + sigmoid_of(g[k]) * (before[k] - added) : before[k];
         after[k] = c;
-        output[k] = o * sigmoid_of(o) * c;
+        output[k] = o * silu_gate_of(o) * c;
     }
 }
 
@@ -49,7 +55,7 @@ static inline void step_back(long first, long end, long size, int is_word,
                              float *restrict of_state, float *restrict of_g) {
 #pragma omp simd
     for (long k = first; k < end; ++k) {
-        float o = g[2 * size + k], s = sigmoid_of(o);
+        float o = g[2 * size + k], s = silu_gate_of(o);
         float f = is_word ? sigmoid_of(g[k]) : 1.0f;
         float d = of_state[k] + of_output[k] * o * s;
         of_g[k] = is_word ? d * (before[k] - g[size + k]) * f * (1.0f - f) : 0.0f;

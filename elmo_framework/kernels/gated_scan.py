@@ -38,7 +38,13 @@ def gated_scan(
 
     Returns:
         y, "steps rows size", and c: after each step if `keep`, otherwise after the last.
+
+    Raises:
+        ValueError: the shapes do not fit together.
     """
+    if gates.shape != (*is_word.shape, 3 * start.shape[1]) or len(start) != is_word.shape[1]:
+        shapes = ", ".join(str(tuple(each.shape)) for each in (gates, is_word, start))
+        raise ValueError(f"gates, words and first states do not fit together: {shapes}")
     functions = _library(gates, start)
     assert functions is not None
     steps, rows, size = *is_word.shape, start.shape[1]

@@ -36,10 +36,10 @@ def read_gated(
         is_word = is_word.contiguous()
         if not (torch.is_grad_enabled() and (gates.requires_grad or start.requires_grad)):
             return gated_scan(gates, is_word, start, keep=False)
-        read: tuple[Tensor, Tensor] = _GatedScan.apply(  # type: ignore[no-untyped-call]
+        results: tuple[Tensor, Tensor] = _GatedScan.apply(  # type: ignore[no-untyped-call]
             gates, is_word, start
         )
-        return read
+        return results
     forget, candidates, out = gates.chunk(3, dim=2)
     forget = torch.sigmoid(forget).masked_fill(~is_word[:, :, None], 1.0)
     memory = scan(forget, (1 - forget) * candidates, start)

@@ -128,7 +128,8 @@ def _remembered(seen: Tensor, mask: Tensor, lengths: Tensor, size: int) -> Memor
     padded = functional.pad(seen, (0, 0, size - offset, 0))
     rows = torch.arange(len(seen), device=seen.device)[:, None] * padded.shape[1]
     places = rows + num_words[:, None] + torch.arange(size, device=seen.device)
-    past = padded.flatten(0, 1).index_select(0, places.flatten()).view(len(seen), size, -1)
+    past = padded.flatten(0, 1).index_select(0, places.flatten())
+    past = past.view(len(seen), size, seen.shape[2])
     filled = (lengths + num_words[:, None]).clamp(max=size).to(lengths.dtype)
     # Numbers that are not words must not stay: zeros are the state before the first word.
     is_filled = torch.arange(size, device=seen.device) >= size - filled

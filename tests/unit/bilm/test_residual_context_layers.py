@@ -107,16 +107,26 @@ def test_a_long_row_is_read_in_pieces(layers, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_gates_are_computed_for_few_words_at_once() -> None:
-    layers, read = build(ALL[2]), list[tuple[int, ...]]()
-    layers.forward_layers[0].register_forward_hook(lambda _, given, __: read.append(given[0].shape))
+    layers, shapes = build(ALL[2]), list[tuple[int, ...]]()
+    first = layers.forward_layers[0]
+    first.register_forward_hook(lambda _, arguments, outputs: shapes.append(arguments[0].shape))
     words, mask = vectors().repeat(1, 20, 1), torch.ones(3, 180, dtype=torch.bool)
     whole = layers.read(words, mask, direction="forward")
     with torch.no_grad():
         pieces = layers.read(words, mask, direction="forward")
         with accelerator_code():
             layers.read(words, mask, direction="forward")
-    assert read == [(3, 180, 4), (3, 170, 4), (3, 10, 4), (3, 180, 4)]
+    assert shapes == [(3, 180, 4), (3, 170, 4), (3, 10, 4), (3, 180, 4)]
     torch.testing.assert_close(pieces.layers, whole.layers)
+
+
+@pytest.mark.parametrize("num_rows", [0, 513])
+def test_a_batch_may_have_any_number_of_rows(layers: ContextLayers, num_rows: int) -> None:
+    words = vectors()[:1, :2].repeat(num_rows, 1, 1)
+    with torch.no_grad():
+        output = layers.read(words, torch.ones(num_rows, 2, dtype=torch.bool), direction="forward")
+    assert output.layers.shape == (layers.num_layers, num_rows, 2, 4)
+    torch.testing.assert_close(output.layers[:, 1:], output.layers[:, :-1])
 
 
 def test_state_follows_rows_of_batches_of_any_size(layers: ContextLayers) -> None:

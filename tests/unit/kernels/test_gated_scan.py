@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import pytest
 import torch
 from torch import Tensor
@@ -27,7 +29,8 @@ def case(steps: int, rows: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
     # Row 0 has no padding; the others end earlier, the last one at once.
     lengths = steps - torch.arange(rows) * steps // max(1, rows - 1)
     is_word = torch.arange(steps)[:, None] < lengths
-    return gates, is_word, torch.randn(rows, size, generator=generator)
+    # The strides of a transposed mask, as of layers.
+    return gates, is_word.T.contiguous().T, torch.randn(rows, size, generator=generator)
 
 
 def by_definition(gates: Tensor, is_word: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,6 +67,8 @@ def test_gradients_equal_those_of_the_loop_in_float64(shape) -> None:
     gates.requires_grad_()
     start.requires_grad_()
     weights = [torch.randn_like(each) for each in in_float64(gates, is_word, start)]
+    # Gradients with other strides than those of the results.
+    weights = [each.transpose(0, 1).contiguous().transpose(0, 1) for each in weights]
 
     def gradients(results: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
         total = sum((each * weight).sum() for each, weight in zip(results, weights, strict=True))
@@ -123,10 +128,50 @@ def test_values_that_are_no_numbers_stay_in_their_channel() -> None:
 
 
 def test_large_sums_give_open_and_closed_gates() -> None:
-    is_word, start = torch.ones(1, 1, dtype=torch.bool), torch.full((1, 2), 5.0)
-    gates = torch.tensor([[[1e4, -1e4, 7.0, 7.0, 1.0, -1e4]]])
+    is_word, start = torch.ones(1, 1, dtype=torch.bool), torch.full((1, 3), 5.0)
+    gates = torch.tensor([[[1e4, -1e4, 1e4, 7.0, 7.0, 7.0, 1.0, -1e4, -1e38]]]).requires_grad_()
     outputs, end = read_gated(gates, is_word, start)
-    torch.testing.assert_close(end, torch.tensor([[5.0, 7.0]]))
-    torch.testing.assert_close(
-        outputs[0, 0], torch.tensor([5.0 * 1.0 / (1.0 + torch.e**-1.0), 0.0])
-    )
+    torch.testing.assert_close(end, torch.tensor([[5.0, 7.0, 5.0]]))
+    expected = torch.tensor([5.0 * 1.0 / (1.0 + torch.e**-1.0), 0.0, 0.0])
+    torch.testing.assert_close(outputs[0, 0], expected)
+    (gradient,) = torch.autograd.grad(outputs[0, 0, 1:].sum(), gates)
+    assert (gradient == 0).all()
+
+
+@WAYS
+@pytest.mark.parametrize("used", [(1, 1), (1, 0), (0, 1)])
+@pytest.mark.usefixtures("way")
+def test_gradients_of_sums_equal_those_of_the_loop(used) -> None:
+    gates, is_word, start = case(4, 3, 5)
+    gates.requires_grad_()
+    start.requires_grad_()
+
+    def gradients(results: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        totals = [each.sum() for each, is_used in zip(results, used, strict=True) if is_used]
+        return torch.autograd.grad(sum(totals), [gates, start])  # of expanded numbers
+
+    ours = gradients(read_gated(gates, is_word, start))
+    theirs = gradients(in_float64(gates, is_word, start))
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("gates", "words", "state"),
+    [
+        ((4, 3, 15), (4, 3), (1, 5)),
+        ((4, 3, 15), (4, 3), (2, 5)),
+        ((4, 3, 15), (4, 3), (3, 6)),
+        ((4, 3, 15), (5, 3), (3, 5)),
+        ((4, 2, 15), (4, 3), (3, 5)),
+    ],
+)
+def test_shapes_that_do_not_fit_are_an_error(gates, words, state) -> None:
+    with pytest.raises(ValueError, match="do not fit together"):
+        unwrap(read_gated)(torch.zeros(gates), torch.ones(words).bool(), torch.zeros(state))
+
+
+def test_traced_code_has_no_pointers(monkeypatch: pytest.MonkeyPatch) -> None:
+    gates, _, start = case(4, 3, 5)
+    assert module.is_supported(gates, start)
+    monkeypatch.setattr(module, "is_traced", lambda: True)
+    assert not module.is_supported(gates, start)
