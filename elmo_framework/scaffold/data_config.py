@@ -50,7 +50,7 @@ _METRICS: Mapping[TaskName, str] = {"multi_label": "+f1-measure-micro", "regress
 _RARE = 15
 """A label with fewer examples may occur in held-out examples only."""
 
-_MAX_WORDS = 500
+MAX_WORDS = 500
 """Longer texts are truncated: they take time and memory, and add little to a label."""
 
 _MAX_EPOCHS, _WORDS_TO_READ = 10, 10_000_000
@@ -249,14 +249,20 @@ def _values(
     }
 
 
+def is_truncated(data: RecognizedData, statistics: DataStatistics) -> bool:
+    """Return whether the config reads only the first `MAX_WORDS` words of a text."""
+    is_text = data.reader["type"].startswith(("text_", "multi_label"))
+    return is_text and statistics.longest > MAX_WORDS
+
+
 def _reader(data: RecognizedData, statistics: DataStatistics, language: str) -> str:
     """Return the dataset reader as jsonnet."""
     reader = dict(data.reader)
     if data.task != "tagging":
         if reader["type"] != "sst_tokens":
             reader["tokenizer"] = tokenizer_of(language)
-        if reader["type"].startswith(("text_", "multi_label")) and statistics.longest > _MAX_WORDS:
-            reader["max_sequence_length"] = _MAX_WORDS
+        if is_truncated(data, statistics):
+            reader["max_sequence_length"] = MAX_WORDS
     if statistics.has_spans:
         reader["coding_scheme"] = "BIOUL"
     return as_jsonnet(reader, indent=2, first=len("dataset_reader: ,"))

@@ -14,8 +14,10 @@ from elmo_framework.data.formats.text_files import data_files, read_lines
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.io.files import writing
 from elmo_framework.scaffold.data_config import (
+    MAX_WORDS,
     DataPaths,
     head_task,
+    is_truncated,
     render_config,
     render_pretraining,
 )
@@ -153,6 +155,12 @@ def _lines(
     lines.append(
         f"  {statistics.num_examples:,} examples, the longest of {statistics.longest:,} words"
     )
+    if is_truncated(data, statistics):
+        num_longer = sum(length > MAX_WORDS for length in statistics.lengths)
+        lines.append(
+            f"  {num_longer:,} of them have more than {MAX_WORDS} words, and only the first "
+            f"{MAX_WORDS} are read; dataset_reader.max_sequence_length=null reads all"
+        )
     for name, path in (("validation", paths.validation), ("test", paths.test)):
         if path is not None:
             lines.append(f"  {path} is next to it, and taken for {name} data")

@@ -159,6 +159,36 @@ def unsupported(advice: str = "") -> Rule:
     return rule
 
 
+def of_training(translate: Translate) -> Translate:
+    """Translate an object that a trained model does not need.
+
+    For such a model, its keys without a counterpart are left out, with a note.
+    """
+
+    def translated(here: Place, value: Any) -> Any:
+        context = here.context
+        notes, missing, problems = context.notes, context.missing, context.problems
+        before = len(notes), len(missing), len(problems)
+        ours = translate(here, value)
+        found = [*missing[before[1] :], *problems[before[2] :]]
+        if not (context.has_weights and found):
+            return ours
+        del notes[before[0] :], missing[before[1] :], problems[before[2] :]
+        for problem in found:
+            text = f"{problem.message}; predictions do not depend on it"
+            notes.append(Note(problem.path, "dropped", text))
+        keys = value if isinstance(value, dict) else {}
+        wrong = {key for key in keys if any(_is_in(here.at(key), each.path) for each in found)}
+        rest = {key: each for key, each in keys.items() if key not in wrong}
+        return translated(here, rest) if wrong else {}
+
+    return translated
+
+
+def _is_in(place: Place, path: str) -> bool:
+    return f"{path}.".startswith(f"{place.path}.")
+
+
 _NULL_IS_A_CHOICE = {"num_serialized_models_to_keep", "keep_most_recent_by_count"}
 """Keys whose null means no limit, and is not the default."""
 

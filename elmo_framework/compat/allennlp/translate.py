@@ -28,6 +28,7 @@ from elmo_framework.compat.allennlp.rules import (
     dropped,
     into,
     kept,
+    of_training,
     only,
     renamed,
     unsupported,
@@ -47,7 +48,8 @@ def translate_allennlp(
     Args:
         raw: the config, with its overrides.
         source: its file, for messages.
-        has_weights: whether it is that of a trained model, which needs no initial weights.
+        has_weights: whether it is that of a trained model, which needs no initial weights, and of
+            which settings of the training without a counterpart are left out.
 
     Raises:
         ConfigError: with everything that has no counterpart: types first.
@@ -262,11 +264,11 @@ _TOP: Rules = {
     "vocabulary": _vocabulary,
     "datasets_for_vocab_creation": _counted,
     "model": into("model", model),
-    "data_loader": into("data_loader", data_loader),
-    "validation_data_loader": into("validation_data_loader", data_loader),
-    "iterator": into("data_loader", iterator),
-    "validation_iterator": into("validation_data_loader", iterator),
-    "trainer": into("trainer", trainer),
+    "data_loader": into("data_loader", of_training(data_loader)),
+    "validation_data_loader": into("validation_data_loader", of_training(data_loader)),
+    "iterator": into("data_loader", of_training(iterator)),
+    "validation_iterator": into("validation_data_loader", of_training(iterator)),
+    "trainer": into("trainer", of_training(trainer)),
     "evaluate_on_test": kept,
     "random_seed": kept,
     "numpy_seed": _SEEDS,

@@ -431,6 +431,54 @@ def test_vectors_from_a_file_and_those_of_a_trained_model_have_no_initializer() 
     assert "initializer" not in trained.raw["model"]
 
 
+WITHOUT_COUNTERPART = {
+    "trainer.opt_level": "O1",
+    "trainer.momentum_scheduler": {"type": "inverted_triangular"},
+    "trainer.optimizer": {"type": "lamb", "lr": 0.1},
+    "trainer.moving_average": {"type": "exponential", "numerator": 2},
+    "data_loader": {"batch_size": 4, "batches_per_epoch": 10},
+}
+"""Settings of a training, with the places of what is wrong with them."""
+
+
+def test_a_trained_model_needs_no_settings_of_its_training() -> None:
+    raw = config("simple_tagger", WITHOUT_COUNTERPART)
+    with pytest.raises(ConfigError) as refused:
+        translate_allennlp(raw, "config.json")
+    paths = {each.path for each in refused.value.problems}
+    assert paths == {
+        "trainer.opt_level",
+        "trainer.momentum_scheduler",
+        "trainer.optimizer.type",
+        "trainer.moving_average.numerator",
+        "data_loader.batches_per_epoch",
+    }
+    trained = translate_allennlp(raw, "model.tar.gz", has_weights=True)
+    assert trained is not None
+    left = trained.raw["trainer"].keys()
+    assert not left & {"optimizer", "opt_level", "momentum_scheduler", "moving_average"}
+    assert trained.raw["data_loader"] == {"batch_size": 4, "shuffle": False}
+    for path in paths:
+        row = rf"^{re.escape(path)} +dropped +.*; predictions do not depend on it$"
+        assert re.search(row, trained.summary, re.MULTILINE), path
+
+
+@pytest.mark.parametrize("trainer", [{"type": "no_op"}, [1]])
+def test_a_trained_model_needs_no_trainer_with_a_counterpart(trainer) -> None:
+    trained = translate_allennlp(
+        config("simple_tagger", {"trainer": trainer}), "model.tar.gz", has_weights=True
+    )
+    assert trained is not None
+    assert trained.raw.get("trainer", {}) == {}
+
+
+def test_a_trained_model_needs_its_other_keys() -> None:
+    raw = config("simple_tagger", {"model.no_such_key": 1, **WITHOUT_COUNTERPART})
+    with pytest.raises(ConfigError) as refused:
+        translate_allennlp(raw, "model.tar.gz", has_weights=True)
+    assert [each.path for each in refused.value.problems] == ["model.no_such_key"]
+
+
 def with_transformer(**keys: Any) -> Translation:
     kind = {"type": "pretrained_transformer_mismatched", "model_name": "models/bert"}
     changes = {

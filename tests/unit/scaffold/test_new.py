@@ -260,6 +260,22 @@ def test_partners_and_rare_labels_change_the_config():
     assert raw["trainer"]["validation_metric"] == "-loss"
 
 
+def test_long_texts_are_cut_and_the_output_says_so(capsys: pytest.CaptureFixture[str]):
+    long = " ".join(["word"] * 501)
+    table("short.csv", "text,label", lambda n: f"{text(n)},{label(n)}")()
+    table("long.csv", "text,label", lambda n: f"{text(n)} {long * (n < 2)},{label(n)}")()
+
+    assert main(["new", "short.csv"]) == 0
+    assert "more than 500 words" not in capsys.readouterr().out
+    assert "max_sequence_length" not in Config.load(Path("short.jsonnet")).raw["dataset_reader"]
+
+    assert main(["new", "long.csv"]) == 0
+    assert "  2 of them have more than 500 words, and only the first 500 are read" in (
+        capsys.readouterr().out
+    )
+    assert Config.load(Path("long.jsonnet")).raw["dataset_reader"]["max_sequence_length"] == 500
+
+
 def test_data_without_labels_next_to_it_is_not_used(capsys: pytest.CaptureFixture[str]):
     table("train.csv", "text,label", lambda n: f"{text(n)},{label(n)}")()
     table("test.csv", "text", text)()
