@@ -234,9 +234,8 @@ SECTIONS = [
             "A linear classifier on one frozen layer. The paper's parts of speech are those of the "
             "Penn Treebank; here they are those of EWT. The paper has no probe of chunks "
             "(CoNLL-2000) or of grandparent constituents (the sample of the Penn Treebank). Both "
-            "LSTM layers "
-            "are far above layer 0. The paper's first layer is better than its second; those of "
-            "`mini` are equal within their intervals."
+            "LSTM layers are far above layer 0. The paper's first layer is better than its second; "
+            "those of `mini` are equal within their intervals."
         ),
         paper={"pos": ("97.3", "96.8"), "chunks": ("", ""), "constituents": ("", "")},
         paper_columns=("paper: layer 1", "paper: layer 2"),
