@@ -3,9 +3,10 @@
     python benchmarks/today.py runs/today --study runs/today/tasks --exams exams --sentences TEXT
 
 A row is a finished run in the folder. Its perplexity and its training speed are those that the run
-has recorded: all of its tokens in all of its time, so runs that are compared must have had the
-machine for themselves. The speed of embedding is measured here, in one thread and in CPU time,
-which other work on the machine changes less. Columns whose input is missing stay empty.
+has recorded. The speed is the median of its records, so that a pause does not count; runs that are
+compared must still have had the same processor and the same neighbours. The speed of embedding is
+measured here, in one thread and in CPU time, which other work on the machine changes less. Columns
+whose input is missing stay empty.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
 import torch
 from exams import build_tokenizer, take
@@ -62,16 +63,12 @@ def missing(names: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def tokens_per_second(run: Path) -> float:
-    """Return how many words and sentence ends a run read per second, in one direction.
+    """Return how many words and sentence ends a run read per second, in one direction: the median.
 
     A masked language model reads the rows of both directions, like a biLM, and predicts some words.
     """
-    metrics, config = (
-        json.loads((run / name).read_text()) for name in ("metrics.json", "filled_config.json")
-    )
-    loader = config["data_loader"]
-    num_tokens = metrics["training_steps"] * loader["batch_size"] * loader["unroll_steps"]
-    return float(num_tokens / metrics["training_duration"])
+    lines = (run / "steps.jsonl").read_text().splitlines()
+    return median(json.loads(line)["tokens_per_second"] for line in lines)
 
 
 def task_scores(study: Path, bilm: str) -> Iterator[tuple[str, str]]:

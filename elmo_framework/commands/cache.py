@@ -1,4 +1,4 @@
-"""`elmo cache`: list or clear cached layers, unpacked archives and downloads from the Hub."""
+"""`elmo cache`: list or clear cached layers, unpacked archives and downloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cache(Command):
-    """List or clear cached layers, unpacked archives and downloads from the Hub.
+    """List or clear cached layers, unpacked archives and downloads.
 
     Attributes:
         keys: the caches to clear; all by default.
@@ -29,7 +29,7 @@ class Cache(Command):
 examples:
   elmo cache                              list what is in $ELMO_CACHE_ROOT
   elmo cache clear 5f0c7d6b1a2e3948       remove the cached layers of one biLM
-  elmo cache clear archives/3b5d          remove one unpacked archive; hub/... one download
+  elmo cache clear archives/3b5d          remove one unpacked archive, or one download
   elmo cache clear                        remove all cached layers, archives and downloads
 
 What was removed is computed, unpacked or downloaded again when it is needed.
@@ -48,10 +48,10 @@ What was removed is computed, unpacked or downloaded again when it is needed.
 
 
 def _clear(keys: Sequence[str]) -> int:
-    from elmo_framework.io.stored_folders import clear_stored, stored_folders
+    from elmo_framework.io.stored import clear_stored, stored_items
     from elmo_framework.layers.cache.layer_cache import clear, reports
 
-    stored = [each.key for each in stored_folders()]
+    stored = [each.key for each in stored_items()]
     for key in keys or [*(entry.key for entry in reports()), *stored]:
         size = clear_stored(key) if "/" in key else clear(key)
         print(f"{key}: removed, {format_bytes(size)}")
@@ -62,10 +62,10 @@ def _list(*, as_json: bool) -> int:
     import json
     from dataclasses import asdict
 
-    from elmo_framework.io.stored_folders import stored_folders
+    from elmo_framework.io.stored import stored_items
     from elmo_framework.layers.cache.layer_cache import caches_folder, reports
 
-    entries, stored = reports(), stored_folders()
+    entries, stored = reports(), stored_items()
     if as_json:
         print(json.dumps([*map(asdict, entries), *map(asdict, stored)], indent=2))
         return 0

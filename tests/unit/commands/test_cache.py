@@ -97,6 +97,34 @@ def test_archives_and_downloads_are_listed_and_cleared(tmp_path: Path, capsys) -
     assert main(["cache", "clear", "archives/0123"]) == 0
     assert capsys.readouterr().out == "archives/0123: removed, 2.0 kB\n"
     assert main(["cache", "clear", "archives/../hub"]) == 2
-    assert "unknown folder 'archives/../hub'" in capsys.readouterr().err
+    assert "unknown key 'archives/../hub'" in capsys.readouterr().err
     assert main(["cache", "clear"]) == 0
     assert not [path for path in (tmp_path / "cache").glob("*/*") if path.is_dir()]
+
+
+def test_downloads_are_listed_and_cleared_with_the_files_beside_them(tmp_path, capsys) -> None:
+    downloads = tmp_path / "cache" / "downloads"
+    downloads.mkdir(parents=True)
+    whole, part, refused = (f"{digit * 12}-notes.txt" for digit in "abc")
+    (downloads / whole).write_bytes(bytes(2048))
+    (downloads / part).with_suffix(".txt.partial").write_bytes(bytes(1024))
+    (downloads / f".{part}.writing").write_bytes(bytes(512))
+    for name in (f"{whole}.sha256", f"{whole}.lock", f"{part}.lock", f"{refused}.lock", "mine.txt"):
+        (downloads / name).touch()
+    assert main(["cache", "--format", "json"]) == 0
+    listed = {each["key"]: each["num_bytes"] for each in json.loads(capsys.readouterr().out)}
+    assert listed == {f"downloads/{whole}": 2048, f"downloads/{part}": 1536}
+    assert main(["cache", "clear", f"downloads/{whole}"]) == 0
+    assert capsys.readouterr().out == f"downloads/{whole}: removed, 2.0 kB\n"
+    assert not (downloads / f"{whole}.sha256").exists()
+    assert main(["cache", "clear"]) == 0
+    left = {path.name for path in downloads.iterdir()}
+    assert left == {*(f"{name}.lock" for name in (whole, part, refused)), "mine.txt"}
+
+
+def test_a_download_alone_is_listed(tmp_path, capsys) -> None:
+    path = tmp_path / "cache" / "downloads" / "0123456789ab-options.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(bytes(100))
+    assert main(["cache"]) == 0
+    assert f"downloads/{path.name}" in capsys.readouterr().out
