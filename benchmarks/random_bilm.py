@@ -27,6 +27,7 @@ from elmo_framework.bilm.files.load import read_bilm, save_bilm
 from elmo_framework.bilm.files.published import resolve_bilm
 from elmo_framework.bilm.token_encoder import CharCnnTokenEncoder
 from elmo_framework.config.parse import parse
+from elmo_framework.console import ProgressBar
 from elmo_framework.data.text import collate_text
 from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.training.seeds import seed_everything
@@ -110,8 +111,13 @@ def match_scale(bilm: BiLm, model: BiLm, text: Sequence[Sentence]) -> None:
     encoder.projection.weight *= factor
     encoder.projection.bias.copy_((encoder.projection.bias - mean) * factor)
     halves = slice(None, context.output_dim), slice(context.output_dim, None)
-    for half, lstm in zip(halves, (context.forward_lstm, context.backward_lstm), strict=True):
-        for layer, cell in enumerate(lstm.cells, start=1):
+    cells = [
+        (layer, half, cell)
+        for half, lstm in zip(halves, (context.forward_lstm, context.backward_lstm), strict=True)
+        for layer, cell in enumerate(lstm.cells, start=1)
+    ]
+    with ProgressBar("matching the scale", total=len(cells), unit="layer") as progress:
+        for layer, half, cell in cells:
             for _ in range(_NUM_PASSES):
                 # The output is fed back to the gates, and is a part of the next layer.
                 current = _word_layers(bilm, text)[layer, :, half]
@@ -119,6 +125,7 @@ def match_scale(bilm: BiLm, model: BiLm, text: Sequence[Sentence]) -> None:
                 if abs(factor - 1) < _TOLERANCE:
                     break
                 cell.projection_weight *= factor
+            progress.advance(1)
 
 
 def _word_layers(bilm: BiLm, text: Sequence[Sentence]) -> Float[Tensor, "layers words dim"]:

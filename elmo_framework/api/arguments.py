@@ -5,7 +5,7 @@ A string is a sequence of strings too, so each of its letters would be read as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from typing import Literal, TypeAlias
 
 from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig, build_tokenizer
@@ -22,13 +22,15 @@ def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Seque
     """Return a sentence that is a list of words; messages call it `name`.
 
     Raises:
-        TypeError: it is a string, or one of its words is not.
+        TypeError: it is a string or an iterator, or one of its words is no string.
     """
     if isinstance(sentence, str):
         raise TypeError(
             f"{name} is a list of words, not the string {shown(sentence)}; "
             f"pass {shown(sentence.split())}"
         )
+    if not isinstance(sentence, Sized):  # the check would use up an iterator
+        raise TypeError(f"{name} is {shown(sentence)}; expected a list of words")
     for number, word in enumerate(sentence, start=1):
         if not isinstance(word, str):
             raise TypeError(f"word {number} of {name} is {shown(word)}; expected a string")
@@ -39,9 +41,12 @@ def require_sentences(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[s
     """Return sentences of which each is a list of words.
 
     Raises:
-        TypeError: they are one string, or a sentence among them is not a list of words.
+        TypeError: they are one string or an iterator, or a sentence among them is not a list of
+            words.
     """
     require_list(sentences)
+    if not isinstance(sentences, Sized):
+        raise TypeError(f"expected a list of sentences, not {shown(sentences)}")
     for number, sentence in enumerate(sentences, start=1):
         require_words(sentence, name=f"sentence {number}")
     return sentences
@@ -73,7 +78,7 @@ def split_texts(
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str | list | tuple):
             raise TypeError(f"text {number} is {shown(text)}; expected a string or a list of words")
-        of_text = split(text) if isinstance(text, str) else text
+        of_text = list(split(text)) if isinstance(text, str) else text
         words.append(require_words(of_text, name=f"text {number}"))
     return words
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from elmo_framework.api.arguments import WordSplitter
 from elmo_framework.api.encoder import PretrainedEncoder
@@ -37,7 +40,7 @@ def embed_batch(
     Args:
         batch: columns of equal length, by name: lists or arrays.
         encoder: see `load_encoder`.
-        column: strings, or lists of words; None is a text without words.
+        column: strings, or lists of words; None and NaN are texts without words.
         output_column: the name of the new column: an array (dim) for each row, with several
             `layers` (layers, dim); with `pool` `none` (words, dim) or (layers, words, dim).
         pool: see `PretrainedEncoder.sentences`; `none` for a vector per word.
@@ -47,6 +50,7 @@ def embed_batch(
         precision: see `load_bilm`.
 
     Raises:
+        TypeError: see `PretrainedEncoder.sentences`.
         ValueError: there is no such column; or see `PretrainedEncoder.sentences`.
         DataError: see `load_encoder`.
     """
@@ -68,8 +72,10 @@ def _encoder(encoder: str, device: str, precision: Precision) -> PretrainedEncod
     return load_encoder(encoder, device=device, precision=precision)
 
 
-def _text(value: Any) -> str | list[str]:
-    """Return a text as `sentences` takes it; engines pass lists as arrays."""
-    if value is None:
+def _text(value: Any) -> Any:
+    """Return a text as `sentences` takes it; engines pass lists as arrays, and Arrow's scalars."""
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return []
-    return str(value) if isinstance(value, str) else [str(word) for word in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value

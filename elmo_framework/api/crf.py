@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from elmo_framework.errors import allowed
 from elmo_framework.nn.crf import ConditionalRandomField
 
+_EMISSION_DIMS = 3
 _REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
 
@@ -54,13 +55,20 @@ class CRF(ConditionalRandomField):
             tags: the tag of each token; values at padding are not read.
             mask: true at tokens, and those of a row come first; None for everywhere.
             reduction: one number a sentence (`none`), their sum, their mean, or the sum divided
-                by the number of tokens (`token_mean`).
+                by the number of tokens (`token_mean`), 0 without any.
+
+        Raises:
+            ValueError: unknown reduction, a tensor has another shape, or the tokens of a row do
+                not come first.
         """
         if reduction not in _REDUCTIONS:
             raise ValueError(f"reduction is {reduction!r}; {allowed(reduction, _REDUCTIONS)}")
-        emissions, tags = self._rows_first(emissions), self._rows_first(tags)
-        present = self._present(emissions, mask)
-        likelihoods = self.log_likelihood(emissions, tags, present)
+        emissions, present = self._read(emissions, mask)
+        tags = self._rows_first(tags)
+        _require_shape("tags", tags, emissions)
+        likelihoods = emissions.new_zeros(len(emissions))
+        if emissions.shape[1]:
+            likelihoods = self.log_likelihood(emissions, tags, present)
         match reduction:
             case "none":
                 return likelihoods
@@ -68,16 +76,21 @@ class CRF(ConditionalRandomField):
                 return likelihoods.sum()
             case "mean":
                 return likelihoods.mean()
-        return likelihoods.sum() / present.sum()
+        return likelihoods.sum() / present.sum().clamp(min=1)
 
     def decode(
         self,
         emissions: Float[Tensor, "batch tokens tags"],
         mask: Bool[Tensor, "batch tokens"] | None = None,
     ) -> list[list[int]]:
-        """Return the best tags of each sentence (Viterbi), as many as it has tokens."""
-        emissions = self._rows_first(emissions)
-        present = self._present(emissions, mask)
+        """Return the best tags of each sentence (Viterbi), as many as it has tokens.
+
+        Raises:
+            ValueError: see `forward`.
+        """
+        emissions, present = self._read(emissions, mask)
+        if not emissions.shape[1]:
+            return [[] for _ in emissions]
         best, lengths = self.best_tags(emissions, present), present.sum(dim=1)
         rows = zip(best.tolist(), lengths.tolist(), strict=True)
         return [tags[:length] for tags, length in rows]
@@ -85,7 +98,26 @@ class CRF(ConditionalRandomField):
     def _rows_first(self, tensor: Tensor) -> Tensor:
         return tensor if self.batch_first else tensor.transpose(0, 1)
 
-    def _present(self, emissions: Tensor, mask: Tensor | None) -> Tensor:
+    def _read(self, emissions: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return the emissions and the mask, with the batch as their first dimension."""
+        if emissions.dim() != _EMISSION_DIMS or emissions.shape[2] != self.num_tags:
+            raise ValueError(
+                f"emissions has the shape {tuple(emissions.shape)}; expected three dimensions, "
+                f"the last of them {self.num_tags} tags"
+            )
+        emissions = self._rows_first(emissions)
         if mask is None:
-            return torch.ones(emissions.shape[:2], dtype=torch.bool, device=emissions.device)
-        return self._rows_first(mask).bool()
+            return emissions, emissions.new_ones(emissions.shape[:2], dtype=torch.bool)
+        present = self._rows_first(mask).bool()
+        _require_shape("mask", present, emissions)
+        if (present[:, 1:] > present[:, :-1]).any():
+            raise ValueError("mask has padding before a token; the tokens of a row come first")
+        return emissions, present
+
+
+def _require_shape(name: str, tensor: Tensor, emissions: Tensor) -> None:
+    if tensor.shape != emissions.shape[:2]:
+        raise ValueError(
+            f"{name} is of {' x '.join(map(str, tensor.shape))} (batch x tokens); expected "
+            f"{emissions.shape[0]} x {emissions.shape[1]}, as emissions"
+        )

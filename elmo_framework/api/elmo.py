@@ -22,9 +22,10 @@ from elmo_framework.bilm.files.published import file_place
 from elmo_framework.bilm.layer_mix import ScalarMix
 from elmo_framework.bilm.layer_output import LayerOutput, framed_mask, without_boundaries
 from elmo_framework.data.characters import ElmoCharacterIndexer
-from elmo_framework.data.text import TextBatch, collate_text
+from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.io.download import local_file
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
+from elmo_framework.layers.carried_state import require_state
 from elmo_framework.layers.word_vector_cache import WordVectorCache
 from elmo_framework.nn.eager import eager, refuse_export
 
@@ -34,11 +35,11 @@ _ALLENNLP_BILM = "_elmo_lstm."
 _CHARACTER_DIMS = 3
 """Dimensions of a batch of characters: sentences, tokens, characters."""
 
-_INDEXER = ElmoCharacterIndexer()
 
-
-def batch_to_ids(batch: Sequence[Sequence[str]]) -> Int[Tensor, "batch tokens characters"]:
-    """Return the ids of the characters of tokenized sentences, 50 a word.
+def batch_to_ids(
+    batch: Sequence[Sequence[str]], max_characters: int = 50
+) -> Int[Tensor, "batch tokens characters"]:
+    """Return the ids of the characters of tokenized sentences.
 
         batch_to_ids([["A", "sentence", "."], ["Another"]]).shape     # 2 3 50
 
@@ -46,11 +47,15 @@ def batch_to_ids(batch: Sequence[Sequence[str]]) -> Int[Tensor, "batch tokens ch
 
     Args:
         batch: the words of each sentence; 0 fills up the shorter ones.
+        max_characters: the ids of a word: `max_characters_per_token` of the biLM, which is 50 for
+            `mini` and all published ones.
 
     Raises:
         TypeError: a sentence is a string, or a word is not.
+        ValueError: `max_characters` is below 3.
     """
-    return collate_text(require_sentences(batch), [_INDEXER]).ids[_INDEXER.key]
+    indexer = ElmoCharacterIndexer(max_characters)
+    return collate_text(require_sentences(batch), [indexer]).ids[indexer.key]
 
 
 class ElmoOutput(TypedDict):
@@ -133,6 +138,7 @@ class Elmo(nn.Module):
         bilm = _trained_or_frozen(options_file, weight_file, requires_grad, module)
         self.bilm = bilm if isinstance(bilm, BiLm) else None
         self._frozen = bilm if isinstance(bilm, FrozenBiLm) else None
+        require_state(state, reads_both_sides=self._bilm.context_layers.is_bidirectional)
         self._vocabulary = require_words(vocab_to_cache or (), name="vocab_to_cache")
         self._cache: WordVectorCache | None = None
         if self._vocabulary:
@@ -176,8 +182,8 @@ class Elmo(nn.Module):
 
         Raises:
             TypeError: `inputs` is not a tensor of ids.
-            ValueError: `inputs` has no dimension of characters, or `word_inputs` has another
-                shape than the words of `inputs`.
+            ValueError: `inputs` has no dimension of characters, or another than the biLM reads;
+                or `word_inputs` has another shape than the words of `inputs`.
         """
         _require_ids(inputs, word_inputs)
         leading = inputs.shape[:-2]
@@ -231,6 +237,7 @@ class Elmo(nn.Module):
         characters: Int[Tensor, "batch tokens characters"],
         words: Int[Tensor, "batch tokens"] | None,
     ) -> LayerOutput:
+        _require_width(characters, self._bilm.token_encoder.indexer)
         carried = self._carried
         state = None if carried is None else carried.rows(len(characters), characters.device)
         cached = None if words is None else self._cached_vectors(words)
@@ -261,7 +268,9 @@ class Elmo(nn.Module):
 
     def _mixed(self, name: str, output: LayerOutput) -> Float[Tensor, "batch tokens dim"]:
         mixed: Tensor = self.get_submodule(name)(output.layers, output.mask)
-        return mixed if self._keep_sentence_boundaries else without_boundaries(mixed, output.mask)
+        if self._keep_sentence_boundaries:
+            return mixed.masked_fill(~output.mask[:, :, None], 0)
+        return without_boundaries(mixed, output.mask)
 
 
 def _require_ids(inputs: object, word_inputs: Tensor | None) -> None:
@@ -277,6 +286,15 @@ def _require_ids(inputs: object, word_inputs: Tensor | None) -> None:
         raise ValueError(
             f"word_inputs has the shape {tuple(word_inputs.shape)}; expected that of the words of "
             f"inputs, {tuple(inputs.shape[:-1])}"
+        )
+
+
+def _require_width(ids: Tensor, indexer: Indexer) -> None:
+    width = ids.shape[-1]
+    if isinstance(indexer, ElmoCharacterIndexer) and width != indexer.max_characters:
+        raise ValueError(
+            f"inputs has {width} ids a word, and this biLM reads {indexer.max_characters}; make "
+            f"them with batch_to_ids(batch, max_characters={indexer.max_characters})"
         )
 
 

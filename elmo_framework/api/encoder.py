@@ -17,6 +17,7 @@ from elmo_framework.api.layer_selection import LayerSelection, select_layers
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.sentences import padded_batches
 from elmo_framework.errors import DataError, RunError, allowed
+from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.layers.pool import POOLS, Pool
 from elmo_framework.layers.sentence_pool import pooled
@@ -71,6 +72,7 @@ class PretrainedEncoder(ABC):
 
         Raises:
             TypeError: a sentence is a string, or a word is not.
+            ValueError: `max_tokens` is not above 0.
         """
         require_list(sentences)
         vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(sentences)
@@ -259,11 +261,14 @@ class PretrainedTransformer(PretrainedEncoder):
         source: of the layers.
         folder: of its files; those of its softmax are read when sentences are scored.
         device: computes the layers.
+        precision: of the layers, and of those below the softmax.
     """
 
-    def __init__(self, source: LayerSource, *, folder: Path, device: torch.device) -> None:
+    def __init__(
+        self, source: LayerSource, *, folder: Path, device: torch.device, precision: Precision
+    ) -> None:
         super().__init__(source, device=device)
-        self._folder = folder
+        self._folder, self._precision = folder, precision
 
     def score(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
@@ -286,14 +291,14 @@ class PretrainedTransformer(PretrainedEncoder):
 
     @cached_property
     def _language_model(self) -> CausalTransformer:
-        return CausalTransformer(self._folder, self._device)
+        return CausalTransformer(self._folder, self._device, self._precision)
 
 
 def torch_device(device: str) -> torch.device:
     """Return a device by its name; `auto` is a GPU if there is one."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(device)
+    return torch.empty(0, device=device).device  # with its number, as tensors have it
 
 
 def distinct_indices(sentences: Sequence[Sequence[str]]) -> dict[tuple[str, ...], list[int]]:

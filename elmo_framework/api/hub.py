@@ -109,7 +109,7 @@ def _given_words(inputs: Any) -> tuple[list[Sequence[str]], int]:
         raise ValueError("the signature 'tokens' takes a dict with 'tokens' and 'sequence_len'")
     _require_keys(inputs, _TOKENS)
     require_list(inputs["tokens"])
-    rows = require_sentences([[*map(_text, row)] for row in inputs["tokens"]])
+    rows = require_sentences([_words(row) for row in inputs["tokens"]])
     lengths = [int(length) for length in inputs["sequence_len"]]
     width = max(map(len, rows), default=0)
     if any(len(row) != width for row in rows):
@@ -124,6 +124,10 @@ def _given_words(inputs: Any) -> tuple[list[Sequence[str]], int]:
 def _require_keys(inputs: Mapping[str, Any], names: Sequence[str]) -> None:
     if set(inputs) != set(names):
         raise ValueError(f"found the keys {sorted(inputs)}; expected {list(names)}")
+
+
+def _words(row: Any) -> Any:
+    return _text(row) if isinstance(row, str | bytes) else [*map(_text, row)]
 
 
 def _text(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal, final, get_args
+from typing import Any, Literal, final, get_args
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ from elmo_framework.io.archives import local_folder
 from elmo_framework.io.remote import as_path
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
-from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.layers.carried_state import CarriedState, require_state
 from elmo_framework.layers.documents import read_documents
 from elmo_framework.layers.encoder_files import open_encoder, require_no_options
 from elmo_framework.layers.encoder_format import encoder_format
@@ -296,12 +296,13 @@ def load_bilm(
 
     Raises:
         DataError: there is none, or its files are damaged.
+        ValueError: `precision` or `state` is something else, or the model carries no state.
     """
     carried = carried_for(state)
-    if precision not in get_args(Precision):
-        raise ValueError(f"precision is {precision!r}; {allowed(precision, get_args(Precision))}")
+    _require_one_of(get_args(Precision), precision=precision)
     files = resolve_bilm(bilm)
     source = open_frozen(files, precision=precision)
+    require_state(state, reads_both_sides=source.bilm.context_layers.is_bidirectional)
     return PretrainedBiLm(source, files=files, device=torch_device(device), carried=carried)
 
 
@@ -335,7 +336,9 @@ def load_encoder(
         RunError: a transformer needs the extra `transformers`.
         ValueError: an option does not fit.
     """
-    selected = None if layers is None else tuple(layers)
+    _require_one_of(get_args(Precision), precision=precision)
+    _require_one_of(get_args(SubTokenMode), sub_token_mode=sub_token_mode)
+    selected = None if layers is None else _layer_numbers(layers)
     options = TransformerOptions(max_length, sub_token_mode, selected)
     has_transformer = is_transformer(as_path(place))
     if not has_transformer and encoder_format(place) is None:
@@ -344,4 +347,18 @@ def load_encoder(
     source = open_encoder(place, precision=precision, options=options)
     if not has_transformer:
         return PretrainedLayers(source, device=torch_device(device))
-    return PretrainedTransformer(source, folder=local_folder(place), device=torch_device(device))
+    return PretrainedTransformer(
+        source, folder=local_folder(place), device=torch_device(device), precision=precision
+    )
+
+
+def _require_one_of(choices: Sequence[str], **option: str) -> None:
+    for name, value in option.items():
+        if value not in choices:
+            raise ValueError(f"{name} is {value!r}; {allowed(value, choices)}")
+
+
+def _layer_numbers(layers: Any) -> tuple[int, ...]:
+    if not isinstance(layers, Sequence) or not all(isinstance(each, int) for each in layers):
+        raise ValueError(f"layers is {layers!r}; expected a list of numbers")
+    return tuple(layers)

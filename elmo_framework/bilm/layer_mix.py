@@ -169,8 +169,10 @@ def normalize_layers(
     """Normalize each layer to mean 0 and variance 1 over all words and dimensions of the batch.
 
     As in bilm-tf and AllenNLP, mean and variance are those of a layer, not of a word, so a
-    sentence's vectors depend on the others in its batch. Padding is ignored.
+    sentence's vectors depend on the others in its batch. Padding is ignored. Layers of reduced
+    precision become float32: float16 cannot hold the sums.
     """
+    layers = layers.to(torch.promote_types(layers.dtype, torch.float32))
     present = mask[:, :, None].to(layers.dtype)
     count = (present.sum() * layers.shape[-1]).clamp(min=1)
     axes = (1, 2, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 import traceback
@@ -185,7 +186,11 @@ def _parse(argv: Sequence[str]) -> Namespace:
     except RunError as error:
         parser.exit(_USERS_ERROR, f"error: {error}\n")
     sys.stderr.writelines(f"{note}\n" for note in notes)
-    return parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        hint = _near_flag(unknown[0], arguments.parser)
+        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return arguments
 
 
 def command_line(*, only: str | None = None) -> ArgumentParser:
@@ -215,8 +220,15 @@ def command_line(*, only: str | None = None) -> ArgumentParser:
         if only in (None, command.name):
             add_arguments(inner, command)
         _add_common(inner, default=SUPPRESS)
-        inner.set_defaults(command=command)
+        inner.set_defaults(command=command, parser=inner)
     return parser
+
+
+def _near_flag(text: str, parser: ArgumentParser) -> str:
+    """Return a hint at the flag of a parser that is the nearest to a text; empty without one."""
+    flags = chain.from_iterable(action.option_strings for action in parser._actions)
+    near = difflib.get_close_matches(text.partition("=")[0], flags, n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""
 
 
 def _command_list() -> Iterator[str]:

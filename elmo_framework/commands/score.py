@@ -126,6 +126,11 @@ document, a blank line or the end of a file ends a document. In R:
         for flag, is_given in {"--by": self.by != "word", "--state": self.state != "reset"}.items():
             if is_given and (self.pairs or self.regions):
                 raise RunError(f"{flag} is for text, not for --pairs or --regions; remove it")
+        for path in self.files:
+            if path.suffix in _JSON_SUFFIXES and not (self.pairs or self.regions):
+                raise RunError(
+                    f"{path} has records, not sentences; pass --pairs or --regions COLUMN"
+                )
         if (self.pairs or self.regions) and _STANDARD_INPUT in self.files:
             raise RunError("--pairs and --regions read files, not standard input; name a file")
 

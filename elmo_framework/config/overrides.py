@@ -138,6 +138,8 @@ def _index(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str |
             return part
         case dict():
             advice = f" To add it, pass a whole object: {dotted(path, part)}={{...}}"
+            if not path and (place := _place(node, part)):
+                advice = f" Did you mean {place + key.removeprefix(part)!r}?"
             raise _refusal(key, f"{here} has no key {part!r}; {allowed(part, node)}{advice}")
         case list() if part.isdecimal() and int(part) < len(node):
             return int(part)
@@ -146,6 +148,17 @@ def _index(node: Any, part: str, key: str, path: str, *, may_add: bool) -> str |
             raise _refusal(key, f"{here} is a list of {items}, numbered from 0; no item {part!r}")
         case _:
             raise _refusal(key, f"{here} is {shown(node)}, which has no keys")
+
+
+def _place(node: Any, part: str, path: str = "") -> str | None:
+    """Return the dotted path of the first key below `node` that is `part`."""
+    children = node.items() if isinstance(node, dict) else ()
+    for key, child in children:
+        here = dotted(path, key)
+        place = here if key == part else _place(child, part, here)
+        if place is not None:
+            return place
+    return None
 
 
 def _warn_of_loss(key: str, old: object, new: object) -> None:

@@ -39,7 +39,12 @@ def padded_batches(
         length: of an item.
         max_tokens: the largest length of a batch's items together, all padded to the longest.
         batch_size: the largest number of items in a batch.
+
+    Raises:
+        ValueError: `max_tokens` is not above 0.
     """
+    if max_tokens < 1:
+        raise ValueError(f"max_tokens is {max_tokens}; it must be above 0")
     batch: list[ItemT] = []
     longest = 0
     for item in items:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, final
 import torch
 from torch import Tensor
 
-from elmo_framework.bilm.files.load import BiLmFiles
+from elmo_framework.bilm.files.load import BiLmFiles, reads_both_sides
 from elmo_framework.bilm.files.published import BiLmLocation, resolve_bilm
 from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.bilm.layer_output import LayerOutput, joined
@@ -20,7 +20,7 @@ from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.bilm_source import open_layers
 from elmo_framework.layers.cache.cached_layers import CacheDtype
-from elmo_framework.layers.carried_state import CarriedState
+from elmo_framework.layers.carried_state import CarriedState, require_state
 from elmo_framework.layers.documents import document_layers
 from elmo_framework.model.part import Documents
 
@@ -79,6 +79,7 @@ class ElmoTokenEmbedder(LayerEmbedder):
         files = _files(bilm, options_file, weight_file)
         if requires_grad and state == "document":
             raise ValueError("state 'document' is for a frozen biLM; remove requires_grad")
+        require_state(state, reads_both_sides=reads_both_sides(files))
         source = open_layers(
             files,
             requires_grad=requires_grad,

@@ -222,7 +222,7 @@ def _read_vectors(
         path,
         len(by_id),
         plural(len(words), "word"),
-        100 * len(by_id) / len(words),
+        100 * len(by_id) / max(1, len(words)),
         plural(len(unseen), "unseen one"),
     )
     return by_id, unseen
@@ -239,6 +239,9 @@ def _fill_evenly(weight: Tensor) -> None:
 def _fill(
     weight: Tensor, vectors: Mapping[int, Float32[np.ndarray, " dim"]], missing: MissingVectors
 ) -> None:
+    weight[0] = 0
+    if not vectors:  # no word is as frequent as `min_count`
+        return
     rows = torch.from_numpy(np.stack(list(vectors.values())))
     match missing:
         case "normal":

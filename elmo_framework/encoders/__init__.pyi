@@ -8,6 +8,7 @@ from .lstm import GruEncoder as GruEncoder
 from .lstm import GruPooler as GruPooler
 from .lstm import LstmEncoder as LstmEncoder
 from .lstm import LstmPooler as LstmPooler
+from .lstm import StackedBidirectionalLstm as StackedBidirectionalLstm
 from .matrix_attention import BilinearMatrixAttention as BilinearMatrixAttention
 from .matrix_attention import CosineMatrixAttention as CosineMatrixAttention
 from .matrix_attention import DotProductMatrixAttention as DotProductMatrixAttention
@@ -16,6 +17,7 @@ from .matrix_attention import MatrixAttention as MatrixAttention
 from .matrix_attention import ScaledDotProductMatrixAttention as ScaledDotProductMatrixAttention
 from .pooler import BagOfEmbeddingsPooler as BagOfEmbeddingsPooler
 from .pooler import CnnPooler as CnnPooler
+from .pooler import ConcatPooler as ConcatPooler
 from .pooler import MaxPooler as MaxPooler
 from .pooler import Pooler as Pooler
 from .pooler import SelfAttentivePooler as SelfAttentivePooler

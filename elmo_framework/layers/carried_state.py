@@ -48,6 +48,19 @@ class CarriedState:
         self._states = states_by_name(tensors)
 
 
+def require_state(state: str, *, reads_both_sides: bool) -> None:
+    """Refuse to carry the state of a model that has none.
+
+    Raises:
+        ValueError: `state` is `carry`, and each layer of the model reads both sides of a word.
+    """
+    if state == "carry" and reads_both_sides:
+        raise ValueError(
+            "state is 'carry', and a model that reads both sides of a word has no state to carry; "
+            "allowed: 'reset'"
+        )
+
+
 def named_states(states: LayerState) -> dict[str, Tensor]:
     """Return each tensor of two states by its direction and number: `forward.0`."""
     return {

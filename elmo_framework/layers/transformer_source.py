@@ -66,7 +66,7 @@ class TransformerOptions:
 
     @property
     def variant(self) -> str:
-        """The same for equal layers; part of the key of a layer cache."""
+        """Part of the key of a layer cache: other layers have another."""
         mode = "mean" if self.sub_token_mode == "avg" else self.sub_token_mode
         return json.dumps(asdict(replace(self, sub_token_mode=mode)), sort_keys=True)
 
@@ -323,7 +323,7 @@ def max_length(encoder: nn.Module, tokenizer: Any, stated: int | None = None) ->
     finite = [int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT]
     if stated is not None and finite and stated > min(finite):
         raise ValueError(f"max_length is {stated}, and the transformer takes {min(finite)} pieces")
-    return stated or min(finite, default=_DEFAULT_LENGTH)
+    return min(finite, default=_DEFAULT_LENGTH) if stated is None else stated
 
 
 def _read(folder: Path, options: TransformerOptions) -> Transformer:

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from elmo_framework.data.sentences import longest_first, padded_batches
 from elmo_framework.errors import DataError
+from elmo_framework.kernels.product import Precision
 from elmo_framework.layers.surprisal import SentenceScore
 from elmo_framework.layers.transformer_files import read_language_model, read_tokenizer
 from elmo_framework.layers.transformer_source import max_length, padded
@@ -50,14 +51,18 @@ class CausalTransformer:
     Args:
         folder: of the transformer.
         device: computes the surprisals.
+        precision: of the layers: `float32` or `bfloat16`.
 
     Raises:
         DataError: it predicts no next piece, or a file is missing or damaged.
     """
 
-    def __init__(self, folder: Path, device: torch.device) -> None:
+    def __init__(
+        self, folder: Path, device: torch.device, precision: Precision = "float32"
+    ) -> None:
         self._tokenizer, self._device = read_tokenizer(folder), device
-        self._model: nn.Module = read_language_model(folder).to(device)
+        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        self._model: nn.Module = read_language_model(folder).to(device, dtype)
         prefix, self._suffix = special_tokens(self._tokenizer)
         begin = self._tokenizer.bos_token_id
         self._context = prefix or ([] if begin is None else [begin])
@@ -69,6 +74,10 @@ class CausalTransformer:
         self._window = max_length(self._model, self._tokenizer) - num_special
         self._require_causal(folder)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> CausalTransformer:
+        """Return the same model, as its weights do not change."""
+        return self
+
     def score(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
     ) -> list[SentenceScore]:
@@ -77,13 +86,16 @@ class CausalTransformer:
         Args:
             sentences: the words of each.
             max_tokens: the largest number of pieces of a batch, padding counted.
+
+        Raises:
+            ValueError: `max_tokens` is not above 0.
         """
         pieces = tokenize(self._tokenizer, sentences)
         rows = [(at, row) for at, each in enumerate(pieces) for row in self._rows(each.ids)]
         bits: list[list[NDArray[np.float64]]] = [[] for _ in sentences]
         lengths = [len(row.ids) for _, row in rows]
         order = longest_first(range(len(rows)), lengths)
-        limit = max(1, min(max_tokens, _LOGITS_AT_ONCE // self._num_pieces))
+        limit = min(max_tokens, max(1, _LOGITS_AT_ONCE // self._num_pieces))
         computed = dict[int, NDArray[np.float64]]()
         for batch in padded_batches(order, lengths.__getitem__, max_tokens=limit):
             values = self._bits([rows[index][1].ids for index in batch]).cpu().double().numpy()
@@ -110,7 +122,7 @@ class CausalTransformer:
     def _bits(self, rows: Sequence[Sequence[int]]) -> Tensor:
         ids, mask = padded(rows, 0, self._device)
         with torch.no_grad():
-            logits = self._model(input_ids=ids, attention_mask=mask).logits[:, :-1]
+            logits = self._model(input_ids=ids, attention_mask=mask).logits[:, :-1].float()
         # "rows pieces", of each piece after the first
         nats = functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
         return nats / log(2)

@@ -25,6 +25,7 @@ from elmo_framework.data.labels import (
 )
 from elmo_framework.data.text import Indexer, collate_text
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.errors import RunError, shown
 from elmo_framework.metrics.accuracy import Accuracy
 from elmo_framework.metrics.confusion import Confusion
 from elmo_framework.metrics.label_f1 import LabelF1
@@ -170,6 +171,24 @@ class TargetHead(Head[LabeledBatch]):
     def logits(self, batch: LabeledBatch) -> Float[Tensor, "batch outputs"]:
         """Score each example."""
 
+    def checked_logits(self, batch: LabeledBatch) -> Float[Tensor, "batch outputs"]:
+        """Return the scores of each example.
+
+        Raises:
+            RunError: `logits` returned something of another shape.
+        """
+        logits: object = self.logits(batch)
+        expected = len(batch.examples), self.num_outputs
+        if isinstance(logits, Tensor) and logits.shape == expected:
+            return logits
+        returned = (
+            f"a tensor of {tuple(logits.shape)}" if isinstance(logits, Tensor) else shown(logits)
+        )
+        raise RunError(
+            f"{type(self).__name__}.logits returned {returned}; expected a tensor of {expected}: "
+            "the examples of the batch, and the scores of each"
+        )
+
 
 class LabelHead(TargetHead):
     """Scores each label of the training data.
@@ -240,7 +259,7 @@ class Classifier(LabelHead):
         return len(self.labels)
 
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
-        logits = self.logits(batch)
+        logits = self.checked_logits(batch)
         if batch.labels is None:
             return LogitsOutput(loss=None, logits=logits)
         losses = trained = F.cross_entropy(logits, batch.labels, reduction="none")

@@ -112,7 +112,7 @@ class MultiLabelHead(LabelHead):
         self._threshold = threshold
 
     def forward(self, batch: LabeledBatch) -> LogitsOutput:
-        logits = self.logits(batch)
+        logits = self.checked_logits(batch)
         if batch.labels is None:
             return LogitsOutput(loss=None, logits=logits)
         losses = F.binary_cross_entropy_with_logits(

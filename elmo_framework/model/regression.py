@@ -90,7 +90,7 @@ class RegressionHead(TargetHead):
         self._mean, self._deviation = _mean_and_deviation(vocabularies)
 
     def forward(self, batch: LabeledBatch) -> ValuesOutput:
-        scores = self.logits(batch).squeeze(1).float()
+        scores = self.checked_logits(batch).squeeze(1).float()
         values = self._mean + self._deviation * scores
         if batch.labels is None:
             return ValuesOutput(loss=None, values=values)

@@ -103,8 +103,11 @@ class ElmoEmbedder:
 
         Raises:
             TypeError: see `embed_batch`.
+            ValueError: `batch_size` is below 1.
         """
         require_list(sentences)
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; allowed: 1 or more")
         rest = iter(sentences)
         while batch := list(islice(rest, batch_size)):
             yield from self.embed_batch(batch)
@@ -136,7 +139,7 @@ class ElmoEmbedder:
 
         Raises:
             DataError: a line is blank, or a sentence cannot be the name of a dataset.
-            ValueError: unknown format, or both flags.
+            ValueError: unknown format, both flags, or `batch_size` is below 1.
         """
         if output_format not in get_args(OutputFormat):
             choices = allowed(output_format, get_args(OutputFormat))

@@ -34,13 +34,14 @@ _PREFIX = "https://allennlp.s3.amazonaws.com/models/elmo"
 
 def file_place(place: str | Path, name: Literal["options.json", "weights.hdf5"]) -> str | Path:
     """Return the path or the URL of a file of a biLM with a name; a place as it is."""
-    bilm = str(place)
-    # A file of this name goes before it, as a folder does in `resolve_bilm`.
-    if bilm not in (*PACKAGED, *PUBLISHED) or Path(place).exists():
+    bilm, path = str(place), Path(place)
+    # A file or a folder of this name goes before it.
+    if bilm not in (*PACKAGED, *PUBLISHED) or path.is_file():
         return place
-    if bilm in PACKAGED:
-        return PACKAGED[bilm] / name
-    return f"{_PREFIX}/{PUBLISHED[bilm]}/elmo_{PUBLISHED[bilm]}_{name}"
+    if path.is_dir():
+        files = bilm_files(path)
+        return files.options if name == "options.json" else files.weights
+    return _named_file(bilm, name)
 
 
 def is_bilm_name(place: str | Path) -> bool:
@@ -67,10 +68,17 @@ def resolve_bilm(place: str | Path) -> BiLmFiles:
             f"{place!r} is neither a folder nor the name of a biLM; "
             f"{allowed(place, [*PACKAGED, *PUBLISHED])}"
         )
-    options, weights = file_place(place, "options.json"), file_place(place, "weights.hdf5")
+    options, weights = _named_file(place, "options.json"), _named_file(place, "weights.hdf5")
     # On the device `meta` no weights are read, so that sizes are known before a long download.
     is_read = torch.get_default_device().type != "meta"
     return BiLmFiles(local_file(options), local_file(weights) if is_read else local_path(weights))
+
+
+def _named_file(bilm: str, name: Literal["options.json", "weights.hdf5"]) -> str | Path:
+    """Return the path or the URL of a file of a biLM with a name."""
+    if bilm in PACKAGED:
+        return PACKAGED[bilm] / name
+    return f"{_PREFIX}/{PUBLISHED[bilm]}/elmo_{PUBLISHED[bilm]}_{name}"
 
 
 def script_check(files: BiLmFiles) -> ScriptCheck:

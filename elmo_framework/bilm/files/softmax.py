@@ -50,6 +50,10 @@ class BiLmSoftmax:
         self._product: Product | None = None
         self._device: torch.device | None = None
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> BiLmSoftmax:
+        """Return the same softmax, as its weights do not change."""
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the content of a pickle; the product is prepared again after loading."""
         return {**self.__dict__, "_product": None, "_device": None}

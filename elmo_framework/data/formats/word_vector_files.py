@@ -48,14 +48,14 @@ def read_vectors(
 
     Raises:
         DataError: the vectors have another dimension, that of a wanted word cannot be read, or the
-            file has none of the words.
+            file has none of the wanted words.
     """
     selection = _WordSelection(wanted, max_unseen, lowercase=lowercase)
     with open_packed(path) as (name, file):
         is_binary = file_format == "word2vec_binary" or (not file_format and name.endswith(".bin"))
         read = _read_binary if is_binary else _read_text
         read(file, dim, archive_path(path).file, selection)
-    if not any(word in selection.vectors for word in wanted):
+    if wanted and not any(word in selection.vectors for word in wanted):
         words = plural(len(wanted), "word")
         message = f"none of the {words} of the training data has a vector in this file"
         raise DataError(message, path=path)

@@ -25,6 +25,7 @@ from elmo_framework.layers.cache.shards import (
     distinct,
     moved_output,
     num_vectors,
+    require_finite,
 )
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.model.part import Reference, Sentences
@@ -108,6 +109,9 @@ class CachedLayers(LayerSource):
         """Return the layers of a batch, all from the cache or all computed.
 
         Computed layers are rounded as cached ones are, so that a cache changes no result.
+
+        Raises:
+            DataError: a number is too large for float16.
         """
         if state is None and (ahead := text.read_ahead.get(self._key.key)) is not None:
             return moved_output(text, ahead)
@@ -117,6 +121,7 @@ class CachedLayers(LayerSource):
                 return cached
             output = self.frozen.compute(text, state)
         rounded = output.layers.to(DTYPES[self._key.dtype])
+        require_finite(rounded)
         return replace(output, layers=rounded.to(output.layers.dtype))
 
     def read_ahead(self, text: TextBatch) -> TextBatch:

@@ -116,11 +116,20 @@ def compute_shard(
         start = int(entries["offset"][index])
         vectors[start : start + sizes[index]] = layers.flatten(0, 1)
         note(len(sentences[index]))
-    if dtype == torch.float16 and not vectors.isfinite().all():
+    require_finite(vectors)
+    return Shard(entries, vectors)
+
+
+def require_finite(rounded: Tensor) -> None:
+    """Refuse layers that were rounded to float16 and are too large for it.
+
+    Raises:
+        DataError: they are.
+    """
+    if rounded.dtype == torch.float16 and not rounded.isfinite().all():
         raise DataError(
             "the layers have numbers that float16 cannot hold; set cache_dtype to float32"
         )
-    return Shard(entries, vectors)
 
 
 @final

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from elmo_framework import Elmo, batch_to_ids, load_bilm
+from elmo_framework.api.encoder import torch_device
 
 A_STRING = "sentence 1 is a list of words, not the string 'The dog'; pass ['The', 'dog']"
 ALONE = "expected a list of sentences, not the string 'The dog' alone"
@@ -75,3 +76,27 @@ def test_elmo_refuses_invalid_batches_of_ids(folder: Path) -> None:
         elmo(ids[0])
     with pytest.raises(ValueError, match=r"word_inputs has the shape \(2,\); .* \(1, 2\)"):
         elmo(ids, torch.tensor([1, 1]))
+
+
+def test_iterators_are_refused_before_they_are_used_up(folder: Path) -> None:
+    bilm = load_bilm(folder)
+    with pytest.raises(TypeError, match=r"a sentence is .*generator.*; expected a list of words"):
+        bilm.embed([(word for word in ["a"])])
+    with pytest.raises(TypeError, match=r"expected a list of sentences, not .*generator"):
+        batch_to_ids(words for words in [["a"]])
+
+
+def test_a_tokenizer_may_return_an_iterator(folder: Path) -> None:
+    bilm = load_bilm(folder)
+    found = bilm.sentences(["A WORD"], tokenizer=lambda text: map(str.lower, text.split()))
+    assert (found == bilm.sentences([["a", "word"]])).all()
+
+
+def test_max_tokens_is_above_0(folder: Path) -> None:
+    for state in ("reset", "carry"):
+        with pytest.raises(ValueError, match="max_tokens is 0; it must be above 0"):
+            load_bilm(folder, state=state).embed([["a"]], max_tokens=0)
+
+
+def test_a_device_is_that_of_its_tensors() -> None:
+    assert torch_device("cpu:0") == torch.zeros(1, device="cpu:0").device

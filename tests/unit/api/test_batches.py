@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,9 @@ TEXTS = ["The dogs bark .", "It rains .", ""]
 
 
 @pytest.fixture(autouse=True)
-def no_loaded_encoder() -> None:
+def no_loaded_encoder() -> Iterator[None]:
+    batches._encoder.cache_clear()
+    yield
     batches._encoder.cache_clear()
 
 
@@ -65,3 +68,20 @@ def test_a_process_loads_the_encoder_once(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unknown_column_is_named() -> None:
     with pytest.raises(ValueError, match=r"column is 'txt'; .*Did you mean 'text'\?"):
         embed_batch({"text": TEXTS}, column="txt")
+
+
+def test_missing_texts_have_no_words_and_other_values_are_refused() -> None:
+    missing = embed_batch({"text": [None, float("nan")]})["vectors"]
+    assert not np.stack(missing).any()
+    for value in (b"abc", 7, ["a", None]):
+        with pytest.raises(TypeError, match=r"text 1 is|word 2 of text 1 is None"):
+            embed_batch({"text": [value]})
+
+
+def test_scalars_of_arrow_are_texts() -> None:
+    class Scalar:
+        def as_py(self) -> list[str]:
+            return ["It", "rains", "."]
+
+    rows = embed_batch({"text": [Scalar()]})["vectors"]
+    np.testing.assert_array_equal(rows, embed_batch({"text": [["It", "rains", "."]]})["vectors"])

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from elmo_framework import Elmo, batch_to_ids, load_bilm
+from elmo_framework import Elmo, batch_to_ids, load_bilm, load_encoder
 
 SENTENCES = [["Wörter", "are", "words"], ["a"]]
 
@@ -90,3 +90,11 @@ def test_pickle_holds_the_words_in_use_alone(folder: Path) -> None:
     bilm = load_bilm(folder)
     bilm.embed(SENTENCES)
     assert len(pickle.dumps(bilm)) < 100_000
+
+
+def test_deepcopy_shares_what_predicts_words(scorer: Path, transformer_folder) -> None:
+    bilm, causal = load_bilm(scorer), load_encoder(transformer_folder("gpt2"), device="cpu")
+    bilm.load_softmax()
+    causal.load_softmax()
+    assert copy.deepcopy(bilm)._softmax is bilm._softmax
+    assert copy.deepcopy(causal)._language_model is causal._language_model

@@ -82,3 +82,29 @@ def test_wrong_arguments_are_named(crf: CRF) -> None:
         CRF(0)
     with pytest.raises(ValueError, match="reduction is 'meen'; choose from mean, none"):
         crf(EMISSIONS, TAGS, reduction="meen")
+
+
+@pytest.mark.parametrize(
+    ("emissions", "tags", "mask", "message"),
+    [
+        (EMISSIONS, TAGS[:1], MASK, "tags is of 1 x 4 .*; expected 3 x 4, as emissions"),
+        (EMISSIONS, TAGS, MASK[:1], "mask is of 1 x 4 .*; expected 3 x 4, as emissions"),
+        (EMISSIONS, TAGS, MASK.flip(1), "mask has padding before a token"),
+        (EMISSIONS[0], TAGS, MASK, r"emissions has the shape \(4, 3\); expected three dimensions"),
+    ],
+)
+def test_other_shapes_are_refused(crf: CRF, emissions, tags, mask, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        crf(emissions, tags, mask=mask)
+    if tags is TAGS:
+        with pytest.raises(ValueError, match=message):
+            crf.decode(emissions, mask=mask)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean", "token_mean"])
+def test_sentences_without_tokens_count_for_nothing(crf: CRF, reduction) -> None:
+    for num_tokens in (0, 4):
+        mask = torch.zeros(3, num_tokens, dtype=torch.bool)
+        found = crf(EMISSIONS[:, :num_tokens], TAGS[:, :num_tokens], mask, reduction)
+        assert not found.any()
+        assert crf.decode(EMISSIONS[:, :num_tokens], mask) == [[], [], []]

@@ -233,3 +233,18 @@ def test_wrong_arguments_are_named(folder: Path, keys, message: str) -> None:
 def test_both_files_are_needed() -> None:
     with pytest.raises(ValueError, match="pass both options_file and weight_file"):
         Elmo("options.json", None, 1)
+
+
+def test_boundaries_at_padding_are_zero_with_layer_norm(folder: Path) -> None:
+    elmo = make(folder, keep_sentence_boundaries=True, do_layer_norm=True)
+    output = elmo(batch_to_ids(SENTENCES))
+    assert not output["elmo_representations"][0][~output["mask"]].any()
+
+
+def test_ids_are_as_wide_as_the_bilm_reads(tmp_path: Path) -> None:
+    numpy_bilm = NumpyBiLm.random(max_characters_per_token=12, projection_dim=4)
+    elmo = make(numpy_bilm.save(tmp_path / "narrow"))
+    with pytest.raises(ValueError, match=r"inputs has 50 ids a word, and this biLM reads 12; .*12"):
+        elmo(batch_to_ids(SENTENCES))
+    vectors = elmo(batch_to_ids(SENTENCES, max_characters=12))["elmo_representations"][0]
+    require_rows(vectors, [mixed(numpy_bilm.layers(words)[:, 1:-1]) for words in SENTENCES])

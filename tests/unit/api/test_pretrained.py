@@ -126,6 +126,9 @@ def test_both_signatures_of_the_hub_module(folder: Path) -> None:
     np.testing.assert_array_equal(hub.signatures["tokens"](**inputs)["elmo"], outputs["elmo"])
     strings = hub.signatures["default"](np.array(["Wörter are words".encode(), b"a"], object))
     np.testing.assert_array_equal(strings["elmo"], expected["elmo"])
+    for text in ("the", b"the"):
+        with pytest.raises(TypeError, match="sentence 1 is a list of words, not the string 'the'"):
+            hub({"tokens": [text], "sequence_len": [1]}, "tokens")
 
 
 @pytest.mark.parametrize(

@@ -298,3 +298,9 @@ def test_a_bilm_without_a_softmax_is_refused_in_one_line(tmp_path: Path, text: s
     assert "\n" not in message
     published = "the softmax of 'original' was not published, and probabilities need it"
     assert error(capsys, "original", text) == published
+
+
+def test_records_are_no_sentences(bilm: Path, text: str, capsys) -> None:
+    Path("pairs.jsonl").write_text('{"sentence_good": "a", "sentence_bad": "the"}\n')
+    message = "pairs.jsonl has records, not sentences; pass --pairs or --regions COLUMN"
+    assert error(capsys, bilm, "pairs.jsonl") == message

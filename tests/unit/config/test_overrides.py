@@ -113,6 +113,11 @@ def test_an_object_that_loses_nothing_warns_of_nothing(caplog: pytest.LogCapture
             "trainr={...}",
         ),
         (
+            "encoder.num_layers=1",
+            "encoder.num_layers: the configuration has no key 'encoder'; choose from model, "
+            "random_seed, trainer. Did you mean 'model.encoder.num_layers'?",
+        ),
+        (
             "model.mix.l2=1",
             "model.mix.l2: model has no key 'mix'; choose from dropout, encoder, type. "
             "To add it, pass a whole object: model.mix={...}",

@@ -329,3 +329,9 @@ def test_gradients_reach_the_vectors_of_words_only():
 def test_vectors_that_are_not_trained_have_no_gradient():
     assert not embedder(trainable=False).embedding.weight.requires_grad
     assert embedder().embedding.weight.requires_grad
+
+
+@pytest.mark.parametrize("missing", ["normal", "zeros", "mean", "random"])
+def test_no_word_has_to_be_as_frequent_as_min_count(file, missing: str) -> None:
+    built = embedder(pretrained_file=file, min_count=9, missing=missing)
+    assert vectors(built, "the dog") == [[[1.0, 2.0], [3.0, 6.0]]]

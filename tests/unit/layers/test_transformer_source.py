@@ -218,6 +218,7 @@ def test_shape_is_known_without_weights(transformer_folder) -> None:
     [
         ({"max_length": 25}, "max_length is 25, and the transformer takes 24 pieces"),
         ({"max_length": 3}, "max_length is 3; with 2 special tokens it must be 4 or more"),
+        ({"max_length": 0}, "max_length is 0; with 2 special tokens it must be 4 or more"),
         ({"layers": (3,)}, "layers has 3, and the transformer has 3 layers; allowed: -3 to 2"),
         ({"layers": ()}, "layers is empty"),
     ],

@@ -104,6 +104,31 @@ def test_load_encoder_embeds_as_its_options_say(transformer_folder) -> None:
     assert not np.allclose(first[0][:, 1], vectors[0][:, 1])
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("layers", "top", "layers is 'top'; expected a list of numbers"),
+        ("layers", -1, "layers is -1; expected a list of numbers"),
+        ("sub_token_mode", "sum", "sub_token_mode is 'sum'; choose from avg, first, last, mean"),
+        ("precision", "half", "precision is 'half'; choose from bfloat16, float32, int8"),
+        ("max_length", 0, "max_length is 0; with 2 special tokens it must be 4 or more"),
+    ],
+)
+def test_load_encoder_refuses_unknown_options(transformer_folder, option, value, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_encoder(transformer_folder("bert"), device="cpu", **{option: value})
+
+
+def test_bits_of_bfloat16_are_near_those_of_float32(transformer_folder) -> None:
+    folder = transformer_folder("gpt2")
+    exact, rounded = (
+        load_encoder(folder, device="cpu", precision=precision).score(SENTENCES)[0].forward
+        for precision in ("float32", "bfloat16")
+    )
+    assert not np.array_equal(exact, rounded)
+    np.testing.assert_allclose(rounded, exact, rtol=0.05)
+
+
 def test_load_encoder_loads_bilms(tmp_path: Path) -> None:
     encoder = load_encoder("mini", device="cpu")
     assert isinstance(encoder, PretrainedBiLm)

@@ -11,8 +11,10 @@ import torch
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import DataError
-from elmo_framework.model.classifier import LabelTask
+from elmo_framework.errors import DataError, RunError
+from elmo_framework.model.classifier import Classifier, LabelTask
+from elmo_framework.model.multi_label import MultiLabelHead
+from elmo_framework.model.regression import RegressionHead
 
 COUNTS = Vocabularies({"labels": {"yes": 2, "no": 1}})
 LABELS = COUNTS.labels()
@@ -91,3 +93,25 @@ def test_examples_with_other_numbers_of_sentences_are_refused() -> None:
 def test_a_collator_can_be_sent_to_a_worker() -> None:
     example = Example((("a",),), "yes")
     assert pickle.loads(pickle.dumps(COLLATE))([example]).text.words == (("a",),)
+
+
+@pytest.mark.parametrize("kind", [Classifier, MultiLabelHead, RegressionHead])
+@pytest.mark.parametrize(
+    ("returned", "shown"),
+    [
+        (torch.zeros(3, 2), r"a tensor of \(3, 2\)"),
+        (torch.zeros(2), r"a tensor of \(2,\)"),
+        (None, "None"),
+    ],
+)
+def test_logits_of_another_shape_are_named(kind: type, returned: object, shown: str) -> None:
+    class Own(kind):
+        def logits(self, batch: LabeledBatch) -> object:
+            return returned
+
+    counts = Vocabularies({"labels": {"1": 2, "2": 1}})
+    batch = batch_of(Example((("a",),)), Example((("b",),)))
+    with pytest.raises(
+        RunError, match=rf"^Own\.logits returned {shown}; expected a tensor of \(2, "
+    ):
+        Own(counts)(batch)

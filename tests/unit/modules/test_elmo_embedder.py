@@ -97,6 +97,8 @@ def test_what_cannot_be_written_is_reported(embedder: ElmoEmbedder, tmp_path: Pa
         embedder.embed_file(io.StringIO("a\n"), path, "al")
     with pytest.raises(ValueError, match="use_sentence_keys writes the sentences"):
         embedder.embed_file(io.StringIO("a\n"), path, "all", 1, True, True)
+    with pytest.raises(ValueError, match="batch_size is 0; allowed: 1 or more"):
+        list(embedder.embed_sentences([["a"]], batch_size=0))
     assert not path.exists()
 
 

@@ -42,6 +42,15 @@ def test_a_folder_goes_before_a_name(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = NumpyBiLm.random().save(tmp_path / "small")
     assert resolve_bilm("small").options.absolute() == folder / "options.json"
+    assert Path(file_place("small", "weights.hdf5")).absolute() == folder / "weights.hdf5"
+
+
+def test_a_file_is_a_file_of_a_bilm_and_not_a_bilm(tmp_path: Path, monkeypatch) -> None:
+    packaged = resolve_bilm("mini")
+    monkeypatch.chdir(tmp_path)
+    Path("mini").touch()
+    assert file_place("mini", "weights.hdf5") == "mini"
+    assert resolve_bilm("mini") == packaged
 
 
 def test_a_published_model_is_read_from_the_cache(tmp_path: Path, monkeypatch) -> None:

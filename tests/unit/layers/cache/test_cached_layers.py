@@ -507,6 +507,9 @@ def test_numbers_that_float16_cannot_hold_are_reported(
         return replace(output, layers=output.layers * 1e6)
 
     monkeypatch.setattr(FrozenBiLm, "compute", larger)
+    not_cached = open_layers(bilm_files(folder), cache="memory")
+    with pytest.raises(DataError, match="float16 cannot hold; set cache_dtype to float32"):
+        not_cached.compute(collate_text([["a"]]))
     with pytest.raises(DataError, match="float16 cannot hold; set cache_dtype to float32"):
         prepared(folder, dtype="float16")
     prepared(folder, dtype="float32")

@@ -10,6 +10,7 @@ import elmo_framework
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.config.parse import parse
 from elmo_framework.data.vocabulary import Vocabularies
+from elmo_framework.embedders.text_embedder import TokenEmbedder
 from elmo_framework.errors import BuildError, DataError
 from elmo_framework.model.model import Model
 from elmo_framework.tasks.language_modeling.masked_language_model import (
@@ -171,3 +172,15 @@ def test_layers_of_the_other_kind_are_refused() -> None:
         model_of(context_layers=lstm)
     with pytest.raises(BuildError, match="see the words that a biLM predicts; use them in a"):
         model_of(type="bilm")
+
+
+def test_its_layers_have_no_state_to_carry(tmp_path: Path) -> None:
+    model_of().eval().save_extras(tmp_path)
+    reason = "state is 'carry', and a model that reads both sides of a word has no state"
+    with pytest.raises(ValueError, match=reason):
+        elmo_framework.load_bilm(tmp_path, state="carry")
+    with pytest.raises(ValueError, match=reason):
+        elmo_framework.Elmo(module=read_bilm(bilm_files(tmp_path)), state="carry")
+    config = {"type": "elmo_token_embedder", "bilm": str(tmp_path), "state": "carry"}
+    with pytest.raises(BuildError, match=reason):
+        parse(TokenEmbedder, config, source="test.jsonnet").build()
