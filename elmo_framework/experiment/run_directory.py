@@ -124,7 +124,7 @@ class RunDirectory:
         return self._output().locked()
 
     def prepare(self, *, force: bool, recover: bool) -> None:
-        """Make the folder ready for a run.
+        """Make the folder ready for a run; files that are not `parts` of one are kept.
 
         Args:
             force: remove the run that is there.
@@ -139,7 +139,7 @@ class RunDirectory:
         output = self._output()
         output.check_overwritable(resume=recover, force=force)
         if not recover:
-            output.clear()
+            output.clear(name for name in PARTS["run"] if name != ".lock")
 
     def _output(self) -> ResumableOutput:
         return ResumableOutput(self.path, flag="--serialization-dir", in_place=_RULES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, final
@@ -160,13 +160,13 @@ class ResumableOutput:
         else:
             self.begin(settings, resume=False)
 
-    def clear(self) -> None:
-        """Remove all files of the folder but hidden ones, which are the lock and temporary files.
+    def clear(self, names: Iterable[str]) -> None:
+        """Remove files and folders of the folder by their names, those that exist.
 
         The marker is removed last: while it exists, the folder is known for that of a job.
         """
-        for path in sorted(self._files(), key=lambda path: path == self._marker):
-            remove(path)
+        for name in sorted(names, key=lambda name: name == self._marker.name):
+            remove(self.path / name)
 
     def has_progress(self) -> bool:
         paths = (path for pattern in self._rules.progress for path in self.path.glob(pattern))

@@ -26,3 +26,19 @@ def test_folder_in_use_is_refused(tmp_path: Path) -> None:
         RunDirectory(tmp_path).locked(),
     ):
         pass
+
+
+def test_starting_over_keeps_files_of_the_user(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    for name in ("filled_config.json", "metrics.json", "weights.safetensors", "predictions.jsonl"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "checkpoints/step-1").mkdir(parents=True)
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "log").symlink_to(tmp_path / "missing")
+    with run.locked():
+        run.prepare(force=True, recover=False)
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            ".lock",
+            "onnx",
+            "predictions.jsonl",
+        ]

@@ -167,12 +167,12 @@ def test_a_folder_in_place_is_cleared_with_its_marker_last(
     in_place.check_overwritable(resume=False, force=True)
     removed = list[str]()
     monkeypatch.setattr(resumable_output, "remove", lambda path: removed.append(path.name))
-    in_place.clear()
-    assert set(removed) == {"a.txt", "steps", "z.txt", "job.json"}
-    assert removed[-1] == "job.json"
+    in_place.clear(["job.json", "a.txt", "steps"])
+    assert removed == ["a.txt", "steps", "job.json"]
     monkeypatch.undo()
-    in_place.clear()
-    assert {path.name for path in in_place.path.iterdir()} == {".lock", ".hidden"}
+    in_place.clear(["job.json", "steps", "other.txt"])
+    remaining = {path.name for path in in_place.path.iterdir()}
+    assert remaining == {".lock", ".hidden", "a.txt", "z.txt"}
 
 
 @pytest.mark.parametrize("is_begun", [True, False])
