@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -15,7 +15,7 @@ from elmo_framework.config.types import Lazy
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.load_run import read_experiment
-from elmo_framework.experiment.model_card import model_card
+from elmo_framework.experiment.model_card import model_card, shorten_paths
 from elmo_framework.experiment.references import (
     BiLmPaths,
     external_models,
@@ -35,10 +35,7 @@ _RECORDS = (
     "translated.jsonnet",
     "filled_config.json",
     "metadata.json",
-)
-_ABSOLUTE_PATH = (
-    r"""(?<=")/[^"/\\\n]+/[^"\\\n]+(?=")|(?<=')/[^'/\\\n]+/[^'\\\n]+(?=')"""  # with spaces
-    r"""|(?<![^\s='"(\[])/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
+    "README.md",
 )
 _WORKING_DIRECTORY = re.compile(r'\n *"working_directory": "[^"]*",')
 _OMITTED = ("checkpoints", "log", ".lock", _MODELS, MANIFEST)
@@ -173,7 +170,7 @@ def _models(run: RunDirectory, experiment: Lazy[Experiment]) -> dict[str, Path |
 def _without_machine(
     run: RunDirectory, files: Mapping[str, Path | bytes]
 ) -> dict[str, Path | bytes]:
-    """Return the configs and the metadata without the paths of the machine."""
+    """Return the configs, the metadata and the model card without the paths of the machine."""
     place = run.read(run.metadata).get("working_directory", "")
     below = rf"""(?<![^\s='"(\[]){re.escape(place)}/""" if place.count("/") > 1 else "(?!)"
     changed: dict[str, Path | bytes] = {}
@@ -181,10 +178,6 @@ def _without_machine(
         if name in files:
             content = files[name]
             text = (content if isinstance(content, bytes) else content.read_bytes()).decode()
-            text = re.sub(_ABSOLUTE_PATH, _last_part, re.sub(below, "", text))
+            text = shorten_paths(re.sub(below, "", text))
             changed[name] = _WORKING_DIRECTORY.sub("", text).encode()
     return changed
-
-
-def _last_part(path: re.Match[str]) -> str:
-    return PurePosixPath(path[0]).name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from pathlib import PurePosixPath
 from typing import Any
 
 from elmo_framework.errors import RunError
@@ -20,6 +21,10 @@ _COLUMNS = ("precision", "recall", "f1-measure")
 _LICENSE = re.compile(r"^license:.*$", re.MULTILINE)
 _CALIBRATION = re.compile(r"^## Calibration$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _UNKNOWN = "unknown"
+_ABSOLUTE_PATH = re.compile(
+    r"""(?<=")/[^"/\\\n]+/[^"\\\n]+(?=")|(?<=')/[^'/\\\n]+/[^'\\\n]+(?=')"""  # with spaces
+    r"""|(?<![^\s='"(\[])/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
+)
 
 
 def write_model_card(run: RunDirectory) -> None:
@@ -55,6 +60,11 @@ def model_card(run: RunDirectory, *, license_name: str | None = None) -> str:
     if not _LICENSE.search(text):
         raise RunError(f"{run.model_card}: it has no line `license: ...` to write the license to")
     return _LICENSE.sub(f"license: {license_name}", text, count=1)
+
+
+def shorten_paths(text: str) -> str:
+    """Replace absolute paths in a text by their last parts; those of a machine help nobody else."""
+    return _ABSOLUTE_PATH.sub(lambda path: PurePosixPath(path[0]).name, text)
 
 
 def _lines(run: RunDirectory) -> Iterator[str]:
@@ -154,8 +164,8 @@ def _training(
     yield "property", "value"
     command = metadata.get("command")
     if isinstance(command, list):
-        # Paths of the machine say nothing to others.
-        yield "command", f"`{' '.join(['elmo', *map(_last_part, command[1:])])}`"
+        words = [shorten_paths(_last_part(word)) for word in command[1:]]
+        yield "command", f"`{' '.join(['elmo', *words])}`"
     for name in ("training_steps", "best_step", "num_parameters", "num_trainable_parameters"):
         if name in metrics:
             yield name.replace("_", " "), f"{metrics[name]:,}"
