@@ -42,7 +42,7 @@ class Model:
         is_calibrated: whether the probabilities of labels are calibrated.
 
     Raises:
-        ValueError: the files are of a newer format.
+        ValueError: the files are not of an export, or of one with a newer format.
     """
 
     def __init__(self, folder: str | Path | None = None, *, threads: int | None = None) -> None:
@@ -50,6 +50,8 @@ class Model:
 
         place = Path(__file__).parent if folder is None else Path(folder)
         about = json.loads((place / "model.json").read_text(encoding="utf-8"))
+        if "format" not in about:
+            raise ValueError(f"{place / 'model.json'}: not of an ONNX export: it has no 'format'")
         if about["format"] > FORMAT:
             raise ValueError(
                 f"{place}: an ONNX export of format {about['format']}, written by elmo-framework "
@@ -76,8 +78,12 @@ class Model:
         Returns:
             For each input: its tags; its label with the probability of each label; or the layers
             "layers words dim" of a biLM.
+
+        Raises:
+            TypeError: a sentence is a text, not its words.
+            ValueError: a pair does not have two sentences.
         """
-        rows = [[list(each) for each in row] if self._is_pair else [list(row)] for row in inputs]
+        rows = [self._sentences(row, number) for number, row in enumerate(inputs, start=1)]
         results: list[Any] = [None] * len(rows)
         order = sorted(range(len(rows)), key=lambda row: max(map(len, rows[row])))
         for start in range(0, len(order), batch_size):
@@ -97,6 +103,17 @@ class Model:
     @property
     def _is_pair(self) -> bool:
         return self.kind == "label_of_pair"
+
+    def _sentences(self, row: Sequence[Any], number: int) -> list[list[str]]:
+        sentences = [row] if not self._is_pair or isinstance(row, str) else [*row]
+        for sentence in sentences:
+            if isinstance(sentence, str):
+                raise TypeError(
+                    f"input {number}: expected a list of words, found {sentence[:40]!r}"
+                )
+        if self._is_pair and len(sentences) != 2:
+            raise ValueError(f"input {number}: expected two sentences, found {len(sentences)}")
+        return [[*sentence] for sentence in sentences]
 
     def _predictions(
         self, outputs: dict[str, np.ndarray[Any, Any]], sentences: Sequence[Sequence[str]]
@@ -182,16 +199,30 @@ def _spelling(word: str) -> list[int]:
 
 
 def main() -> None:
-    """Predict for the lines of standard input; print a line of JSON for each."""
-    model = Model()
-    is_pair = model.kind == "label_of_pair"
-    inputs: list[list[Any]] = [
-        [part.split() for part in line.split("\t")] if is_pair else line.split()
-        for line in sys.stdin
-    ]
+    """Predict for the lines of standard input; print a line of JSON for each.
+
+    The exit code is 2 if the model cannot be read, or a line is not an input.
+    """
+    try:
+        model = Model()
+        inputs = [*_inputs(sys.stdin, is_pair=model.kind == "label_of_pair")]
+    except ValueError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
     for prediction in model.predict(inputs):
         value = prediction.tolist() if isinstance(prediction, np.ndarray) else prediction
         sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def _inputs(lines: Iterable[str], *, is_pair: bool) -> Iterator[list[Any]]:
+    for number, line in enumerate(lines, start=1):
+        sentences = [part.split() for part in line.split("\t")]
+        if is_pair and len(sentences) != 2:
+            raise ValueError(
+                f"line {number}: expected two sentences with a tab between them, "
+                f"found {len(sentences)}"
+            )
+        yield sentences if is_pair else line.split()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import torch
 from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import read_bilm
 from elmo_framework.bilm.files.published import resolve_bilm
-from elmo_framework.errors import DataError
+from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.references import BiLmPaths
 from elmo_framework.experiment.run_directory import RunDirectory
@@ -51,7 +51,7 @@ def export_onnx(
         bilm: where the biLMs of the run are, if they were moved.
 
     Raises:
-        RunError: it cannot be loaded; or as of `export_head`.
+        RunError: it cannot be loaded; `words` or `bilm` with a biLM; or as of `export_head`.
         DataError: the biLM is missing.
     """
     try:
@@ -60,6 +60,10 @@ def export_onnx(
         if not RunDirectory(local_folder(source)).config.is_file():
             raise
     else:
+        if words is not None:
+            raise RunError(f"--vocabulary is for a run with word vectors; {source} is a biLM")
+        if bilm:
+            raise RunError(f"--bilm is for a run of a task; {source} is a biLM")
         return export_layers(read_bilm(files), directory, is_int8=is_int8)
     run = load(source, device="cpu", packages=packages, bilm=bilm)
     return export_head(run.head(), directory, is_int8=is_int8, words=words)

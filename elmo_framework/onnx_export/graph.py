@@ -96,12 +96,10 @@ class Graph:
 
     def table(self, table: Tensor) -> Value:
         """Return a table of vectors as a constant; with int8, each row has its own scale."""
-        transposed = self.weight(table.detach().cpu().float().T.contiguous())
-        return (
-            self.add("Transpose", transposed, perm=[1, 0])
-            if self._is_int8
-            else self.constant(table.detach().cpu().float().numpy())
-        )
+        vectors = table.detach().cpu().float()
+        if not self._is_int8:
+            return self.constant(vectors.numpy())
+        return self.add("Transpose", self.weight(vectors.T.contiguous()), perm=[1, 0])
 
     def cast(self, value: Value, dtype: Any) -> Value:
         return self.add("Cast", value, to=self._type(np.dtype(dtype)))

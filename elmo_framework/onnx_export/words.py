@@ -151,7 +151,8 @@ def _embedding(embedder: EmbeddingTokenEmbedder, words: Words) -> Value:
     vectors = torch.cat([embedder.embedding.weight, embedder.unseen.vectors[1:]])
     rows = [*range(len(known))]
     if words.kept is not None:
-        rows = [row for row in rows if row < _NUM_SPECIAL or known[row] in words.kept]
+        # Words are looked up in other forms, such as lower case.
+        rows = sorted({*range(_NUM_SPECIAL), *indexer.ids([*words.kept]).tolist()})
     description = {
         "kind": "words",
         "words": [known[row] for row in rows][_NUM_SPECIAL:],

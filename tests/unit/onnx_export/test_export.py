@@ -23,6 +23,7 @@ from elmo_framework.model.model import Model as TaskModel
 from elmo_framework.onnx_export import elmo_onnx, export
 from elmo_framework.onnx_export.elmo_onnx import Model
 from elmo_framework.onnx_export.export import export_head, export_layers
+from elmo_framework.onnx_export.graph import Graph
 from elmo_framework.tasks.classification.task import ClassifiedText, TextClassificationTask
 from elmo_framework.tasks.entailment.task import EntailmentTask, SentencePair
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
@@ -300,6 +301,64 @@ def test_it_runs_without_the_package(numpy_bilm: tuple[NumpyBiLm, Path], tmp_pat
     assert [json.loads(line) for line in done.stdout.splitlines()] == expected
 
 
+def test_kept_words_are_looked_up_as_the_model_does(
+    numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path
+) -> None:
+    head, _, _ = build("classifier, max", numpy_bilm[1])
+    export_head(head, tmp_path / "all")
+    export_head(head, tmp_path / "some", words=["ANNA", "."])  # lives, Lisbon ... are removed
+    whole, pruned = (Model(tmp_path / folder, threads=1) for folder in ("all", "some"))
+    for word in ("ANNA", "Anna", "."):
+        np.testing.assert_array_equal(*(each.run([[word]])["logits"] for each in (whole, pruned)))
+    about = json.loads((tmp_path / "some/model.json").read_text())
+    assert sorted(about["tables"]["words"]["words"]) == [".", "anna"]
+
+
+@pytest.fixture
+def of_pairs(numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path) -> Path:
+    """The folder of a classifier of pairs as ONNX."""
+    export_head(build("pairs", numpy_bilm[1])[0], tmp_path)
+    return tmp_path
+
+
+def test_inputs_that_are_no_pairs_are_refused(of_pairs: Path) -> None:
+    model = Model(of_pairs, threads=1)
+    good = [["a"], ["b"]]
+    for wrong, number in (([["a"]], 1), ([["a"], ["b"], ["c"]], 3)):
+        with pytest.raises(ValueError, match=f"input 2: expected two sentences, found {number}"):
+            model.predict([good, wrong])
+    for wrong_text in ("a b", ["a", "b"], [["a"], "b"]):
+        with pytest.raises(TypeError, match="input 2: expected a list of words, found '"):
+            model.predict([good, wrong_text])
+
+
+def test_a_text_in_place_of_words_is_refused(
+    numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path
+) -> None:
+    export_layers(read_bilm(bilm_files(numpy_bilm[1])), tmp_path)
+    with pytest.raises(TypeError, match="input 1: expected a list of words, found 'Anna lives'"):
+        Model(tmp_path).predict(["Anna lives"])
+
+
+@pytest.mark.parametrize(("line", "number"), [("d e f", 1), ("a\tb\tc", 3)])
+def test_a_wrong_line_is_one_line_of_message(of_pairs: Path, line: str, number: int) -> None:
+    done = subprocess.run(
+        [sys.executable, of_pairs / "elmo_onnx.py"],
+        input=f"a b\tc\n{line}\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    message = f"error: line 2: expected two sentences with a tab between them, found {number}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+def test_a_table_of_vectors_is_stored_once() -> None:
+    graph = Graph()
+    graph.table(torch.ones(3, 2))
+    assert [each.dims for each in graph._weights] == [[3, 2]]
+
+
 def test_a_part_without_onnx_form_is_refused(
     numpy_bilm: tuple[NumpyBiLm, Path], tmp_path: Path
 ) -> None:
@@ -328,6 +387,19 @@ def test_a_newer_format_is_refused(numpy_bilm: tuple[NumpyBiLm, Path], tmp_path:
     (tmp_path / "model.json").write_text(json.dumps({**about, "format": export.FORMAT + 1}))
     with pytest.raises(ValueError, match=r"export of format 2, .* up to 1: use the one next"):
         Model(tmp_path)
+
+
+def test_a_description_without_a_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text('{"place": "mini", "digest": "0"}')
+    with pytest.raises(ValueError, match=r"model\.json: not of an ONNX export"):
+        Model(tmp_path)
+
+
+def test_options_of_a_run_are_refused_for_a_bilm(tmp_path: Path) -> None:
+    for options, flag in (({"words": []}, "--vocabulary"), ({"bilm": tmp_path}, "--bilm")):
+        with pytest.raises(RunError, match=f"{flag} is for a run .*; mini is a biLM"):
+            export.export_onnx("mini", tmp_path / "out", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
