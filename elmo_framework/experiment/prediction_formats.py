@@ -7,7 +7,8 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from elmo_framework.data.inputs import Predicted
 from elmo_framework.errors import DataError, RunError, allowed
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.prediction_record import (
+    BASE_COLUMNS,
     cell,
     has_annotations,
     json_of,
@@ -29,7 +31,8 @@ from elmo_framework.model.task import HeadTask
 
 _IDS = ("id", "doc_id", "doc_key", "document_id")
 _SPECIAL = re.compile(r"[^\w.-]+")
-_BASE_COLUMNS = ("input", "text", "label", "start", "end")
+_MAX_NAME = 200
+"""Bytes of the name of a document of brat; file systems allow 255, with suffixes."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class PredictionWriter:
         """Yield the name and the text of each file of brat.
 
         Inputs with the same `id` (or `doc_id`, `doc_key`, `document_id`), one after the other, are
-        one document with that name; so are all inputs without.
+        one document with that name; so are all inputs without. A long name ends with its digest.
 
         Raises:
             DataError: two documents have the same name.
@@ -104,7 +107,7 @@ class PredictionWriter:
         seen = set[str]()
         records = (record_of(self.task, each) for each in predictions)
         for key, group in groupby(records, key=self._document_of):
-            name = _SPECIAL.sub("_", key).lstrip(".") or "_"
+            name = _document_name(key)
             if name in seen:
                 raise DataError(f"two documents have the name {name!r}; ids must be unique")
             seen.add(name)
@@ -133,7 +136,7 @@ class PredictionWriter:
                     )
                 yield line([cell(row.get(name)) for name in columns])
         if not columns and has_annotations(self.task):
-            yield line(_BASE_COLUMNS)
+            yield line(BASE_COLUMNS)
 
     def _document_of(self, record: PredictionRecord) -> str:
         fields = record.input.fields
@@ -162,8 +165,9 @@ def check_brat_folder(path: Path) -> None:
 
 def _csv_line(cells: Iterable[str]) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+    # With "\n" alone, Python before 3.13 does not quote a cell with a carriage return.
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _tsv_line(cells: Iterable[str]) -> str:
@@ -171,17 +175,39 @@ def _tsv_line(cells: Iterable[str]) -> str:
     return "\t".join(one_line(each) for each in cells) + "\n"
 
 
+def _document_name(key: str) -> str:
+    """Return the name of the files of a document, without special characters, short enough."""
+    name = _SPECIAL.sub("_", key).lstrip(".") or "_"
+    encoded = name.encode()
+    if len(encoded) <= _MAX_NAME:
+        return name
+    digest = sha256(encoded).hexdigest()[:16]
+    return f"{encoded[: _MAX_NAME - 17].decode(errors='ignore')}-{digest}"
+
+
 def _standoff(records: Iterable[PredictionRecord]) -> tuple[str, str]:
     """Return the text of a document, an input after the other, and its annotations."""
     texts, lines = list[str](), list[str]()
     length, first = 0, 1
-    for record in records:
+    for record in map(_with_characters, records):
         for index in range(len(record.annotations)):
             lines += _span_lines(record, index, first + index, length)
         lines += _group_lines(record.annotations, first)
         texts.append(f"{record.source.text}\n")
         length, first = length + len(texts[-1]), first + len(record.annotations)
     return "".join(texts), "".join(f"{line}\n" for line in lines)
+
+
+def _with_characters(record: PredictionRecord) -> PredictionRecord:
+    """Leave out spans without characters, as of an empty word, which brat does not have."""
+    places = [
+        index
+        for index, span in enumerate(record.annotations)
+        if record.source.text[slice(*record.source.characters(span))].strip("\r\n")
+    ]
+    annotations = [record.annotations[index] for index in places]
+    probabilities = [record.probabilities[index] for index in places if record.probabilities]
+    return replace(record, annotations=annotations, probabilities=probabilities)
 
 
 def _span_lines(record: PredictionRecord, index: int, number: int, before: int) -> Iterator[str]:

@@ -15,6 +15,9 @@ from elmo_framework.model.task import HeadTask
 
 _Task = HeadTask[Any, Any]
 
+BASE_COLUMNS = ("input", "text", "label", "start", "end")
+"""The columns of a table of labeled spans that has no row."""
+
 
 def has_annotations(task: _Task) -> bool:
     """Return whether a task predicts labeled spans."""
@@ -92,12 +95,17 @@ class Predictions(list[dict[str, Any]]):
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame` with the rows and columns of `--format csv`.
 
+        It is of all inputs that were predicted, also where the list was changed.
+
         Raises:
             RunError: pandas is not installed (extra `pandas`).
         """
         numbered = enumerate(self._predicted, start=1)
         rows = [rows_of(self._task, each, n, top_k=self._top_k) for n, each in numbered]
-        return import_extra("pandas", "pandas").DataFrame([*chain.from_iterable(rows)])
+        table: Any = [*chain.from_iterable(rows)]
+        if not table and has_annotations(self._task):
+            table = {name: [] for name in BASE_COLUMNS}
+        return import_extra("pandas", "pandas").DataFrame(table)
 
 
 def _annotate(task: _Task, output: dict[str, Any], record: PredictionRecord, top_k: int) -> None:

@@ -105,6 +105,14 @@ def test_labels_that_equal_the_words_are_kept(texts):
     assert row[next(iter(texts), "words")] == "rain"
 
 
+def test_a_carriage_return_in_a_cell_is_read_back():
+    text = written(TaggingTask(), "csv", [tagged(id="7\r8")])
+
+    assert {row["id"] for row in rows(text)} == {"7\r8"}
+    assert "\r\n" not in text
+    assert text.endswith("\n")
+
+
 def test_a_field_that_begins_later_is_refused():
     with pytest.raises(DataError, match=r"input 2 has the field 'late'.* use jsonl"):
         written(TaggingTask(), "csv", [tagged(), tagged(late=1)])
@@ -238,6 +246,25 @@ def test_ids_are_documents_of_brat():
         standoff([tagged(id=2), tagged(id=3), tagged(id=2)])
     with pytest.raises(DataError, match="two documents have the name 'a_b'"):
         standoff([tagged(id="a/b"), tagged(id="a b")])
+
+
+def test_a_long_id_is_shortened():
+    ids = ["\u00e9" * 300, "\u00e9" * 301]
+    files = standoff([tagged(id=each) for each in ids])
+    assert len(files) == 4
+    assert all(len(name.encode()) < 255 and name.startswith("\u00e9" * 80) for name in files)
+
+
+def test_spans_without_characters_are_not_in_brat():
+    words, tags = ("Anna", "", "Oslo"), ("B-PER", "B-MISC", "B-LOC")
+    ranked = [{"PER": 0.5}, {"MISC": 0.6}, {"LOC": 0.7}]
+    prediction = Predicted(tags, PredictionInput(TaggedSentence(words, None), {}), ranked)
+
+    files = standoff([prediction])
+
+    assert [*spans_of(files, "predictions")] == [("PER", "Anna", "Anna"), ("LOC", "Oslo", "Oslo")]
+    assert "#2\tAnnotatorNotes T2\tLOC 0.7000\n" in files["predictions.ann"]
+    assert "MISC" not in files["predictions.ann"]
 
 
 def test_a_span_over_two_lines_has_two_pieces():

@@ -92,6 +92,8 @@ def test_rows_are_those_of_a_data_frame(monkeypatch):
 
     place = {"text": "Rome", "label": "LOC", "start": 3, "end": 7, "probability": 0.5}
     assert row == {"id": "7", "input": 1, **place}
+    nothing = Predictions.of(TaggingTask(), [], top_k=1)
+    assert nothing.to_pandas() == ["input", "text", "label", "start", "end"]
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(RunError, match=r"pip install 'elmo-framework\[pandas\]'"):
         predictions.to_pandas()
