@@ -21,6 +21,7 @@ from elmo_framework.data.batch import grouped
 from elmo_framework.data.tagging import beginnings, spans
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.load_run import load
+from elmo_framework.experiment.predict import fingerprint
 from elmo_framework.io.files import digest
 
 _Vector: TypeAlias = Float[NDArray[np.float32], " dim"]
@@ -154,7 +155,9 @@ class ElmoNerComponent(_Component):
         if not is_tagger or not any(True for _ in beginnings(labels)):
             raise RunError(f"{run}: elmo_ner needs a run that tags spans, such as entities")
         assert self._run.run is not None
-        super().__init__(run, digest([self._run.run.weights]))
+        weights = self._run.run.weights  # there is no such file before the training ends
+        is_finished = weights.is_file()
+        super().__init__(run, digest([weights]) if is_finished else fingerprint(self._run.model))
 
     def _annotate(self, docs: Sequence[Doc]) -> None:
         entities: list[list[Span]] = [[] for _ in docs]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import configparser
 import importlib
 import pickle
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from elmo_framework import load_bilm
 from elmo_framework.errors import DataError
 from elmo_framework.integrations import set_vector_hooks
 from elmo_framework.layers import layer_source
+from tests.conftest import ROOT
 
 TEXTS = ["Words are words.  They bark.", "", " \n ", "The bark", "many more words are here"] * 2
 
@@ -138,3 +141,13 @@ def test_saved_pipeline_has_the_digest_and_not_the_weights(
 def test_wrong_config_is_refused(bilm: str, error, message, config) -> None:
     with pytest.raises(error, match=message):
         pipeline(**{"bilm": bilm, **config})
+
+
+def test_tagger_without_final_weights_has_a_digest(tmp_path: Path) -> None:
+    fixtures = ROOT / "tests/fixtures/first_version"
+    run = shutil.copytree(fixtures / "runs/ner_interrupted", tmp_path / "run")
+    config = run / "filled_config.json"
+    config.write_text(config.read_text().replace("/first_version", str(fixtures)))
+    nlp = spacy.blank("en")
+    component: Any = nlp.add_pipe("elmo_ner", config={"run": str(run), "device": "cpu"})
+    assert component.from_bytes(component.to_bytes()) is component
