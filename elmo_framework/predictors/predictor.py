@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
@@ -163,7 +163,7 @@ class Predictor:
         Raises:
             DataError: a text is missing, or cannot be read; the message has the number of it.
         """
-        read = self._reader.of_all(map(self._with_verbs, inputs))
+        read = self._reader.of_all(self._with_verbs(inputs))
         return self.predict_batch_instance([each.example for each in read])
 
     def predict_instance(self, instance: Any) -> JsonObject:
@@ -199,9 +199,12 @@ class Predictor:
         """Return an output as a line of a file."""
         return json.dumps(outputs) + "\n"
 
-    def _with_verbs(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_verbs(self, inputs: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         """Add the positions of the verbs, if nothing else finds the predicates of an input."""
-        if self._verbs is None or "predicates" in inputs:
-            return inputs
-        words = list(self._reader.of(inputs).example.words)
-        return {"words": words, "predicates": self._verbs(words)}
+        if self._verbs is None:
+            yield from inputs
+            return
+        for values, read in zip(inputs, self._reader.of_all(inputs), strict=True):
+            words = list(read.example.words)
+            is_given = "predicates" in values
+            yield values if is_given else {"words": words, "predicates": self._verbs(words)}

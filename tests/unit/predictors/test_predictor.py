@@ -98,6 +98,13 @@ def test_named_predicates_need_no_model_of_spacy() -> None:
         predictor.predict(sentence="Cats hunt.")
 
 
+def test_errors_of_inputs_have_their_number(language: str) -> None:
+    for kind in ("srl", "crf_tagger"):
+        predictor = Predictor.from_path(archive(kind), language=language)
+        with pytest.raises(DataError, match=r"^input 2: .*sentence"):
+            predictor.predict_batch_json([{"sentence": "Cats hunt."}, {"text": "x"}])
+
+
 def test_examples_of_a_reader_are_predicted() -> None:
     loaded = load_archive(archive("crf_tagger"))
     predictor = Predictor.from_archive(loaded, "sentence_tagger")
