@@ -125,6 +125,10 @@ class Neighbors:
     num_compared: int
 
 
+class NoNeighborsError(DataError):
+    """A corpus in which the word of a search does not occur besides the query."""
+
+
 _Candidate: TypeAlias = tuple[int, Line, tuple[str, ...], list[int]]
 """A sentence of the corpus: its number, its line, its words, and the positions to compare."""
 
@@ -144,7 +148,8 @@ def find_neighbors(encoder: Path | str | LayerSource, search: NeighborSearch) ->
         search: the query, the word and the corpus.
 
     Raises:
-        DataError: the encoder does not exist, a file cannot be read, or the word is not in it.
+        DataError: the encoder does not exist, or a file cannot be read.
+        NoNeighborsError: the word is in no sentence of the corpus besides the query.
         RunError: the word is not in the query, a layer does not exist, or a corpus is not a file.
     """
     if STANDARD_INPUT in search.corpus:
@@ -174,7 +179,7 @@ def find_neighbors(encoder: Path | str | LayerSource, search: NeighborSearch) ->
                 progress.advance(len(positions))
     if not num_compared:
         what = "no words" if search.any_word else f"no sentence with {search.word!r}"
-        raise DataError(f"there is {what} besides the query", path=search.corpus[0])
+        raise NoNeighborsError(f"there is {what} besides the query", path=search.corpus[0])
     by_layer = {
         layer: [neighbor for *_, neighbor in sorted(heap, reverse=True)]
         for layer, heap in nearest.items()

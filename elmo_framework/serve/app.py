@@ -144,7 +144,9 @@ class Server:
         models: dict[str, ServedRun | ServedEncoder] = {**self._runs, **self._encoders}
         name = _named(models, run, "run or encoder").name
         if name not in self._neighbors:
-            raise HttpError(404, f"no neighbors for {name!r}: started without --corpus")
+            is_given = self.job.corpus is not None
+            reason = "it does not read one frozen biLM" if is_given else "started without --corpus"
+            raise HttpError(404, f"no neighbors for {name!r}: {reason}")
         self._check([{"words": request.words}])
         (result,) = await self._compute(self._neighbors[name], [request])
         return self._json(result)
@@ -228,11 +230,11 @@ class Server:
             raise HttpError(413, message)
         for index, value in enumerate(inputs):
             try:
-                size = len(to_bytes(value).decode())
+                to_bytes(value)
             except ValueError as error:
                 message = "text that is not valid Unicode, or a number that JSON does not have"
                 raise HttpError(422, message, index=index) from error
-            if size > job.max_characters:
+            if _num_characters(value) > job.max_characters:
                 message = f"an input may have at most {job.max_characters:,} characters"
                 raise HttpError(413, message, index=index)
 
@@ -249,6 +251,20 @@ class Server:
 
     def _json(self, value: Any, status: int = 200) -> Any:
         return self._response(to_bytes(value), status, media_type=_JSON)
+
+
+def _num_characters(value: object) -> int:
+    """Return the number of characters of a text, or of all texts in an object."""
+    total, remaining = 0, [value]
+    while remaining:
+        match remaining.pop():
+            case str(text):
+                total += len(text)
+            case dict(items):
+                remaining += items.values()
+            case list(items):
+                remaining += items
+    return total
 
 
 def _named(models: Mapping[str, ModelT], name: str, kind: str) -> ModelT:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, final
 
-from elmo_framework.analysis.neighbors import NeighborSearch, find_neighbors
+from elmo_framework.analysis.neighbors import NeighborSearch, NoNeighborsError, find_neighbors
 from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.errors import DataError
 from elmo_framework.layers.layer_source import LayerSource
 from elmo_framework.serve.answers import WordRequest
-from elmo_framework.serve.served_run import InputError
+from elmo_framework.serve.served_run import InputError, require_length
 
 _MAX_SENTENCES = 200
 """Sentences that are compared: about a second of a biLM of the size of `mini`."""
@@ -33,15 +33,18 @@ class NeighborService:
         encoder: of the run.
         corpus: one tokenized sentence per line.
         device: `auto`, `cpu` or `cuda`.
+        max_words: of one request.
     """
 
     cost: ClassVar[int] = _MAX_SENTENCES
     encoder: LayerSource
     corpus: Path
     device: str
+    max_words: int
 
     def read(self, values: Sequence[WordRequest]) -> Sequence[WordRequest]:
         for index, request in enumerate(values):
+            require_length(len(request.words), self.max_words, index)
             if request.position >= len(request.words):
                 last = len(request.words) - 1
                 message = f"position is {request.position}; the last word has position {last}"
@@ -67,7 +70,7 @@ class NeighborService:
         )
         try:
             result = find_neighbors(self.encoder, search)
-        except DataError:  # whose message names the file
+        except NoNeighborsError:
             return {"word": word, "num_compared": 0, "layers": []}
         layers = [
             {

@@ -19,7 +19,8 @@ from elmo_framework.experiment.prediction_record import json_of
 from elmo_framework.model.head import Head
 from elmo_framework.nn.part import freeze_parts
 
-_SUFFIX = re.compile(r"(\.tar\.gz|\.tgz|@[^@/]*)$")
+_SUFFIX = re.compile(r"\.(tar\.gz|tgz)$")
+_REVISION = re.compile(r"@[^@/]*$")
 
 
 class InputError(Exception):
@@ -117,7 +118,8 @@ def require_length(num_words: int, max_words: int, index: int) -> None:
 def model_name(place: str) -> str:
     """Return the name of a run or an encoder: its folder, or its archive without the suffix."""
     path = Path(place)
-    return _SUFFIX.sub("", (path if "://" in place else path.resolve()).name) or "model"
+    suffix = _REVISION if place.startswith("hf://") else _SUFFIX
+    return suffix.sub("", (path if "://" in place else path.resolve()).name) or "model"
 
 
 def require_distinct(places: Sequence[str]) -> None:

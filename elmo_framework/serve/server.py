@@ -29,6 +29,9 @@ _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
 _BACKLOG = 2_048
 _MAX_PORT = 65_535
 
+_SECONDS_TO_END = 1.0
+"""Time for the worker to end, when all requests are answered or given up."""
+
 
 def serve(job: ServingJob, *, announce: Callable[[str], None]) -> None:
     """Load models and answer requests until SIGTERM or Ctrl-C; finish those that were accepted.
@@ -60,7 +63,7 @@ def serve(job: ServingJob, *, announce: Callable[[str], None]) -> None:
         # uvicorn raises the signal again after the stop; for a server it is the regular end.
         with suppress(KeyboardInterrupt):
             http_server(server).run(sockets=[listener])
-        server.worker.close()
+        server.worker.close(timeout=_SECONDS_TO_END)
     console.info("stopped")
 
 
@@ -132,7 +135,8 @@ def neighbor_services(
         return services
     check_corpus(job.corpus)
     for encoder in encoders:
-        services[encoder.name] = NeighborService(encoder.encoder.source, job.corpus, job.device)
+        source = encoder.encoder.source
+        services[encoder.name] = NeighborService(source, job.corpus, job.device, job.max_words)
     for each in runs:
         assert each.run.run is not None  # it was loaded
         try:
@@ -140,7 +144,8 @@ def neighbor_services(
         except RunError as error:
             errors.append(error)
         else:
-            services[each.name] = NeighborService(open_encoder(bilm), job.corpus, job.device)
+            source = open_encoder(bilm)
+            services[each.name] = NeighborService(source, job.corpus, job.device, job.max_words)
     if errors and not services:
         raise errors[0]
     return services

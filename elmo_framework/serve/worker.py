@@ -60,7 +60,7 @@ class Worker:
 
     Args:
         batch_size: number of inputs after which a batch is complete; a request is never divided.
-        max_waiting: number of inputs that may wait; one input may always wait alone.
+        max_waiting: number of inputs that may wait; one request may always wait alone.
         observe: called after each batch.
     """
 
@@ -99,19 +99,23 @@ class Worker:
         with self._changed:
             if self._is_closed:
                 raise StoppingError
-            if self._num_waiting + job.cost > max(self._max_waiting, service.cost):
+            if self._num_waiting and self._num_waiting + job.cost > self._max_waiting:
                 raise OverloadedError
             self._jobs.append(job)
             self._num_waiting += job.cost
             self._changed.notify()
         return job.future
 
-    def close(self) -> None:
-        """Compute what waits, accept nothing more, and end the thread."""
+    def close(self, *, timeout: float | None = None) -> None:
+        """Compute what waits, accept nothing more, and end the thread.
+
+        Args:
+            timeout: seconds to wait for that; the thread ends with the process in any case.
+        """
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(timeout)
 
     def _work(self) -> None:
         while jobs := self._next():

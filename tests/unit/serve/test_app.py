@@ -9,6 +9,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,7 @@ def test_runs_are_described(client: TestClient, run: CannedRun) -> None:
         ("/predict/ner", '{"inputs": [{"tokens": ["a"], "n": NaN}]}', 422, "a number that JSON"),
         ("/predict/ner", json.dumps({"inputs": ["a"] * 4}), 413, "4 inputs; at most 3"),
         ("/predict/ner", json.dumps({"inputs": ["a" * 101]}), 413, "100 characters"),
+        ("/predict/ner", json.dumps({"inputs": [{"tokens": ["a" * 51] * 2}]}), 413, "100 char"),
         ("/predict/ner", json.dumps({"inputs": ["a" * 2_000]}), 413, "more than 2,000 bytes"),
         ("/predict/nerr", '{"inputs": ["a"]}', 404, "Did you mean 'ner'?"),
         ("/predict", '{"inputs": ["a"]}', 404, "name one, as in /predict/RUN"),
@@ -109,6 +111,20 @@ def test_bad_requests_get_one_shape(
     answer = client.post(path, content=body, headers=JSON)
     assert answer.status_code == status
     assert message in error(answer)["message"]
+
+
+def test_characters_of_an_input_are_those_of_its_texts(client: TestClient) -> None:
+    inputs = ['"' * 100, {"tokens": [*'"' * 50], "id": '"' * 50}]
+    assert client.post("/predict/ner", json={"inputs": inputs}).status_code == 200
+
+
+def test_neighbors_are_missing_for_their_own_reason() -> None:
+    server = canned_server(corpus=Path("corpus.txt"))
+    request = {"words": ["a"], "position": 0}
+    answer = TestClient(server.application).post("/neighbors/pos", json=request)
+    message = "no neighbors for 'pos': it does not read one frozen biLM"
+    assert (answer.status_code, error(answer)["message"]) == (404, message)
+    server.worker.close()
 
 
 VECTORS = [[[0, 0.1], [1, 0.1]], [[0, 1.1], [1, 1.1]]]
@@ -227,7 +243,7 @@ def test_the_schema_documents_a_stopped_server(client: TestClient) -> None:
 
 
 def test_a_full_queue_is_answered_with_503(server: Server, client: TestClient) -> None:
-    server.worker._max_waiting = 1
+    server.worker._num_waiting = 2
     answer = client.post("/predict/ner", json={"inputs": ["a", "b"]})
     assert (answer.status_code, error(answer)["code"]) == (503, "overloaded")
     assert answer.headers["retry-after"] == "1"

@@ -111,7 +111,7 @@ def test_neighbors_are_those_of_the_command(numpy_bilm: NumpyBiLm, tmp_path: Pat
     folder, corpus = numpy_bilm.save(tmp_path / "bilm"), tmp_path / "corpus.txt"
     corpus.write_text("a bank of sand\nthe bank is closed\n\nno such word\n")
     check_corpus(corpus)
-    service = NeighborService(open_encoder(folder), corpus, "cpu")
+    service = NeighborService(open_encoder(folder), corpus, "cpu", max_words=5)
     words = ["a", "bank", "and", "a", "bank"]
     first, last = service.compute(
         service.read([WordRequest(words=words, position=each) for each in (1, 4)])
@@ -125,6 +125,11 @@ def test_neighbors_are_those_of_the_command(numpy_bilm: NumpyBiLm, tmp_path: Pat
     for position, request_words in ((1, ["a"]), (0, ["a b"])):
         with pytest.raises(InputError):
             service.read([WordRequest(words=request_words, position=position)])
+    with pytest.raises(TooLongError, match="6 words; at most 5"):
+        service.read([WordRequest(words=[*words, "."], position=1)])
+    corpus.unlink()
+    with pytest.raises(DataError, match=r"corpus\.txt"):
+        service.compute([unknown])
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(DataError, match="no sentences"):
         check_corpus(tmp_path / "empty.txt")
@@ -133,5 +138,7 @@ def test_neighbors_are_those_of_the_command(numpy_bilm: NumpyBiLm, tmp_path: Pat
 def test_names_are_those_of_folders_and_archives(tmp_path: Path) -> None:
     names = [model_name(each) for each in ("runs/ner", "a/ner.v2.tar.gz", "runs/ner/")]
     assert names == ["ner", "ner.v2", "ner"]
+    revisions = [model_name(each) for each in ("hf://me/ner@1", "hf://me/ner", "runs/ner@1")]
+    assert revisions == ["ner", "ner", "ner@1"]
     with pytest.raises(RunError, match="two models are named 'ner'"):
         require_distinct([str(tmp_path / "a/ner"), str(tmp_path / "b/ner.tar.gz")])

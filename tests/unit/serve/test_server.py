@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -90,7 +91,7 @@ def test_a_silent_connection_is_closed() -> None:
 
 def _slow(self: CannedRun, inputs: Any) -> list[dict[str, Any]]:
     Path(os.environ["STARTED"]).touch()
-    time.sleep(0.5)
+    time.sleep(float(os.environ.get("SECONDS", "0.5")))
     return [{} for _ in inputs]
 
 
@@ -146,3 +147,25 @@ def test_sigterm_finishes_what_was_accepted(started: tuple[Any, str], tmp_path: 
     assert _text(tmp_path / "output").endswith("stopped\n")
     with pytest.raises(OSError, match="refused"):
         urlopen(f"{url}/health", timeout=10)
+
+
+def test_a_second_interrupt_ends_it_at_once(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SECONDS", "120")
+    process, url = request.getfixturevalue("started")
+    host, port = url.removeprefix("http://").split(":")
+    body = b'{"inputs": ["a"]}'
+    head = f"POST /predict HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n"
+    with socket.create_connection((host, int(port)), timeout=60) as client:
+        client.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
+        while not (tmp_path / "started").exists():
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGINT)
+        with suppress(OSError):
+            while True:  # until it accepts nothing more
+                urlopen(f"{url}/health", timeout=10).close()
+        os.kill(process.pid, signal.SIGINT)
+        process.join(60)
+    assert process.exitcode == 0
+    assert _text(tmp_path / "output").endswith("stopped\n")

@@ -120,6 +120,17 @@ def test_an_input_that_costs_more_than_may_wait_is_computed_alone(worker: Worker
     assert worker.submit(Doubling(cost=50), ["1"]).result(10) == [2]
 
 
+def test_a_request_larger_than_the_queue_is_computed_alone(worker: Worker) -> None:
+    assert worker.submit(Doubling(), ["1"] * 7).result(10) == [2] * 7
+
+
+def test_closing_waits_no_longer_than_its_timeout(worker: Worker, busy) -> None:
+    worker.close(timeout=0.01)
+    assert worker.is_alive
+    with pytest.raises(StoppingError):
+        worker.submit(busy.service, ["1"])
+
+
 def test_closing_computes_what_waits_and_refuses_the_rest(worker: Worker, busy) -> None:
     waiting = [worker.submit(busy.service, [each]) for each in "12"]
     closing = threading.Thread(target=worker.close)
