@@ -84,7 +84,7 @@ def hash_limit(hashes: Iterable[NDArray[np.uint64]], held_out: float) -> int:
     Args:
         hashes: of all sentences, in parts.
         held_out: a ratio of the distinct sentences if below 1, otherwise the maximum number of
-            held-out sentences.
+            held-out sentences; they end before the first one whose copies do not fit.
 
     Raises:
         DataError: there are too few sentences.

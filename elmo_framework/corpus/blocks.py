@@ -32,11 +32,20 @@ class LineRange:
         first_line: the number of the first line, from 1; of lines that are UTF-8, it may be 2
             where lines before them were not read.
         content: the bytes.
+        begin: where they begin in the file, if lines before them were not read.
     """
 
     path: Path
     first_line: int
     content: bytes
+    begin: int = 0
+
+    def number_in_file(self, number: int) -> int:
+        """Return the exact number of a line that is counted from `first_line`, for messages."""
+        if not self.begin:
+            return number
+        with self.path.open("rb") as file:
+            return number - self.first_line + _line_at(file, self.begin)
 
 
 @final
@@ -158,20 +167,26 @@ def split_lines(file: BinaryIO, path: Path, size: int) -> Iterator[LineRange]:
 
 
 def first_line(file: BinaryIO, begin: int, content: bytes) -> int:
-    """Return the number of the first line: exact where an error will show it, otherwise above 1.
+    """Return the number of the first line: exact if a line is not UTF-8, otherwise 1 or 2.
 
-    To count the lines of all blocks, every part would read the whole input.
+    To count the lines of all blocks, every part would read the whole input; see
+    `LineRange.number_in_file` for other errors.
     """
     try:
         content.decode()
     except UnicodeDecodeError:
-        file.seek(0)
-        number = 1
-        while begin:
-            before = file.read(min(begin, _BYTES_AT_ONCE))
-            number, begin = number + before.count(b"\n"), begin - len(before)
-        return number
+        return _line_at(file, begin)
     return 2 if begin else 1
+
+
+def _line_at(file: BinaryIO, begin: int) -> int:
+    """Return the number of the line that begins at an offset."""
+    file.seek(0)
+    number = 1
+    while begin:
+        before = file.read(min(begin, _BYTES_AT_ONCE))
+        number, begin = number + before.count(b"\n"), begin - len(before)
+    return number
 
 
 def _same(lines: LineRange) -> LineRange:
@@ -192,4 +207,4 @@ def _boundaries(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
 def _read(file: BinaryIO, path: Path, begin: int, end: int) -> LineRange:
     file.seek(begin)
     content = file.read(end - begin)
-    return LineRange(path, first_line(file, begin, content), content)
+    return LineRange(path, first_line(file, begin, content), content, begin)

@@ -28,10 +28,11 @@ from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import remove_folder, repairable, replacing, write_text
-from elmo_framework.io.resumable_output import ResumableOutput, stoppable
+from elmo_framework.io.resumable_output import AGAIN, START_OVER, ResumableOutput, stoppable
 
 _FEW_WORDS = 1_000_000
 _MANY_UNKNOWN = 0.1
+_START_ALL_PARTS_OVER = "remove {path} to start all parts over, or choose another {flag}"
 
 
 def prepare(job: PreparationJob) -> None:
@@ -44,9 +45,15 @@ def prepare(job: PreparationJob) -> None:
     _require_one_vocabulary(job)
     if job.output.name in ("", ".."):
         raise RunError(f"--output-dir {job.output}: a corpus needs a new folder; choose a name")
-    output = ResumableOutput(job.output, flag="--output-dir", check_replaceable=_check_corpus)
+    output = ResumableOutput(
+        job.output,
+        flag="--output-dir",
+        check_replaceable=_check_corpus,
+        start_over=_START_ALL_PARTS_OVER if job.part is not None or job.merge else START_OVER,
+    )
     files = text_files(job.texts)
     tokenizer = TextTokenizer(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
+    tokenizer.build()  # reports errors before anything is written
     blocks = TokenizedBlocks(files, tokenizer, output)
     if job.part is not None:
         _prepare_part(job, job.part, blocks, output)
@@ -60,7 +67,6 @@ def prepare(job: PreparationJob) -> None:
             if job.merge:
                 blocks.check_parts()
         # Report errors of these before anything is written.
-        tokenizer.build()
         if job.num_pieces is not None:
             require_pieces(job.num_pieces)
         vocabulary = None if job.vocabulary is None else read_vocabulary_file(job.vocabulary)
@@ -82,8 +88,7 @@ def _prepare_part(
         raise RunError("--part needs files whose blocks several jobs can read, not -")
     if job.force:
         raise RunError("--part shares a folder with other jobs; remove --force")
-    advice = "run the same command again"
-    with stoppable(advice), repairable(output.path, advice=advice), blocks.shared(part):
+    with stoppable(AGAIN), repairable(output.path, advice=AGAIN), blocks.shared(part):
         paths, num_words = blocks.tokenize(job.num_processes, part)
     console.info(
         f"part {part}: {plural(len(paths), 'block')} with {plural(num_words, 'word')} in "
@@ -186,9 +191,15 @@ def _warnings(manifest: Manifest) -> Iterator[str]:
             "useful biLM: small ones need about 10 million, the published ones had 800 million"
         )
     if not held_out["sentences"]:
+        is_number = manifest.settings["held_out"] >= 1
+        advice = (
+            "a larger number to --held-out: equal sentences are held out together or not at all"
+            if is_number
+            else "a number of sentences to --held-out"
+        )
         yield (
             "no held-out sentences: train without early stopping by perplexity, with "
-            "`-o validation_data_path=null`, or pass a number of sentences to --held-out"
+            f"`-o validation_data_path=null`, or pass {advice}"
         )
     if _unknown_ratio(training) > _MANY_UNKNOWN:
         yield (

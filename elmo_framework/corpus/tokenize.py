@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from elmo_framework.config.parse import parse
 from elmo_framework.config.plugins import load_plugins
-from elmo_framework.corpus.blocks import Block
+from elmo_framework.corpus.blocks import Block, LineRange
 from elmo_framework.data.formats.text_files import decoded_lines, error_context
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
@@ -91,24 +91,26 @@ class TokenizedBlock:
         """Tokenize the lines of a block.
 
         Raises:
-            DataError: a line is not UTF-8, or cannot be tokenized; or a word has a line end.
+            DataError: a line is not UTF-8, or cannot be tokenized; or a word is empty or has a
+                line end.
         """
         word_ids: defaultdict[str, int] = defaultdict(count().__next__)
         ids, lengths, hashes, num_blank_lines = array("i"), array("i"), bytearray(), 0
-        for path, number, line in _lines(block):
+        for lines, number, line in _lines(block):
             try:
                 sentences = tokenizer(line)
             except (DataError, ValueError):
-                with error_context(path, number):
+                with error_context(lines.path, lines.number_in_file(number)):
                     raise
             num_blank_lines += not sentences
             for words in sentences:
                 ids.extend(map(word_ids.__getitem__, words))
                 lengths.append(len(words))
                 hashes += sentence_digest(words, separator=" ", num_bytes=_HASH_BYTES)
-        broken = next((word for word in word_ids if "\n" in word), None)
+        broken = next((word for word in word_ids if not word or "\n" in word), None)
         if broken is not None:
-            message = f"the tokenizer made the word {shown(broken)}, which has a line end"
+            problem = "has a line end" if broken else "is empty"
+            message = f"the tokenizer made the word {shown(broken)}, which {problem}"
             only = block.ranges[0].path if len(block.ranges) == 1 else None
             raise DataError(message, path=only)
         return cls(
@@ -159,11 +161,11 @@ def _built(raw: Any, source: str) -> Tokenizer:
     return parse(Tokenizer, raw, source=source).build()
 
 
-def _lines(block: Block) -> Iterator[tuple[Path, int, str]]:
-    """Yield the lines of a block, with their files and their numbers."""
+def _lines(block: Block) -> Iterator[tuple[LineRange, int, str]]:
+    """Yield the lines of a block, with their ranges and their numbers from `first_line`."""
     for lines in block.ranges:
         numbered = decoded_lines(io.BytesIO(lines.content), lines.path, first=lines.first_line)
-        yield from ((lines.path, number, line) for number, line in numbered)
+        yield from ((lines, number, line) for number, line in numbered)
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,11 @@ class TokenizedFile:
 
 
 def tokenize_blocks(
-    tasks: Iterable[tuple[Block, Path]], tokenizer: TextTokenizer, num_processes: int
+    tasks: Iterable[tuple[Block, Path]],
+    tokenizer: TextTokenizer,
+    num_processes: int,
+    *,
+    advice: str = RESUME,
 ) -> Generator[TokenizedFile, None, None]:
     """Tokenize blocks to files and yield the finished ones, in any order.
 
@@ -185,6 +191,7 @@ def tokenize_blocks(
         tasks: the blocks, with the paths of their files.
         tokenizer: splits lines.
         num_processes: number of processes; one is the current process.
+        advice: on how to resume, for messages.
 
     Raises:
         DataError: a block cannot be tokenized.
@@ -209,7 +216,7 @@ def tokenize_blocks(
         except BrokenProcessPool as error:
             raise RunError(
                 "a tokenizing process was killed, perhaps because memory ran out; "
-                f"{RESUME} and fewer --processes"
+                f"{advice}, but with fewer --processes"
             ) from error
         except BaseException:
             sender.close()  # ends the workers at once, in the middle of their blocks

@@ -20,7 +20,7 @@ from elmo_framework.corpus.tokenize import TextTokenizer, TokenizedFile, tokeniz
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
-from elmo_framework.io.resumable_output import ResumableOutput
+from elmo_framework.io.resumable_output import AGAIN, RESUME, ResumableOutput
 
 BLOCK_BYTES = 8 << 20
 """The text that one process tokenizes at a time, and that is lost if it is killed."""
@@ -87,10 +87,13 @@ class TokenizedBlocks:
         name = "tokenizing" if part is None else f"tokenizing, part {part}"
         journal_name = "done" if part is None else f"done-{part.number}-of-{part.total}"
         remaining = self._remaining(part or WHOLE, paths, count)
+        advice = RESUME if part is None else AGAIN
         with (
             ProgressBar(name, total=total if part is None else None, unit="byte") as progress,
             self._output.journal(f"{journal_name}.jsonl") as journal,
-            closing(tokenize_blocks(remaining, self._tokenizer, num_processes)) as tokenized,
+            closing(
+                tokenize_blocks(remaining, self._tokenizer, num_processes, advice=advice)
+            ) as tokenized,
         ):
             for file in tokenized:
                 journal.mark_done(json.dumps(asdict(file)))
@@ -124,6 +127,7 @@ class TokenizedBlocks:
                 or the corpus exists.
         """
         output = self._output
+        text = self._text()  # not while others wait for the lock: it may be a download
         with output.locked(timeout=_SECONDS_TO_START):
             if os.path.lexists(output.output):
                 raise RunError(
@@ -131,7 +135,7 @@ class TokenizedBlocks:
                     "path"
                 )
             output.join(self.settings)
-            self._join_text()
+            self._join_text(text)
             lock = FileLock(output.path / f".part-{part.number}-of-{part.total}.lock")
             try:
                 lock.acquire(timeout=0)
@@ -152,7 +156,7 @@ class TokenizedBlocks:
         if not self._output.has_progress():
             raise RunError(f"{path} has no tokenized blocks; run the parts first, with --part")
         if (path / _TEXT).exists():
-            self._check_text()
+            self._check_text(self._text())
 
     def require_no_running_part(self) -> None:
         """Raise RunError if a part is being written; the output must be locked."""
@@ -166,15 +170,14 @@ class TokenizedBlocks:
                     f"{self._output.path}: another job is writing part {part}; wait for it"
                 ) from error
 
-    def _join_text(self) -> None:
+    def _join_text(self, text: list[list[str]]) -> None:
         path = self._output.path / _TEXT
         if path.exists():
-            self._check_text()
+            self._check_text(text)
         else:
-            write_text(path, json.dumps(self._text(), indent=2) + "\n")
+            write_text(path, json.dumps(text, indent=2) + "\n")
 
-    def _check_text(self) -> None:
-        text = self._text()
+    def _check_text(self, text: list[list[str]]) -> None:
         before = json.loads((self._output.path / _TEXT).read_text(encoding="utf-8"))
         if text == before:
             return
@@ -221,5 +224,5 @@ class TokenizedBlocks:
     def _changed(self) -> RunError:
         return RunError(
             f"{self._output.path}: the text is not the one that the interrupted job read; "
-            "pass the same text, or start over with --force and without --resume"
+            f"pass the same text, or {self._output.start_over}"
         )

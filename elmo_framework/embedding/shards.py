@@ -244,4 +244,4 @@ def _read_block(stream: Any, path: Path, block: int) -> LineRange:
     content = stream.read(max(0, end - begin))
     if content and not content.endswith(b"\n"):
         content += stream.readline()
-    return LineRange(path, first_line(stream, begin, content), content)
+    return LineRange(path, first_line(stream, begin, content), content, begin)

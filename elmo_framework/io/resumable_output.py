@@ -18,7 +18,13 @@ from elmo_framework.io.process import terminable
 PartT = TypeVar("PartT")
 
 RESUME = "resume with --resume"
-"""The advice of every message about an interrupted job."""
+"""The advice of messages about an interrupted job."""
+
+AGAIN = "run the same command again"
+"""The same about a job that resumes without a flag."""
+
+START_OVER = "start over with --force and without --resume"
+"""The advice of messages about files that no job can resume."""
 
 
 class FolderRules(NamedTuple):
@@ -64,6 +70,7 @@ class ResumableOutput:
         flag: the command-line flag that sets `output`, for messages.
         check_replaceable: refuses what `--force` must not remove; by default all but files.
         in_place: the rules of a folder that is itself the output.
+        start_over: the advice where a job cannot resume; may contain `{path}` and `{flag}`.
     """
 
     def __init__(
@@ -73,12 +80,14 @@ class ResumableOutput:
         flag: str,
         check_replaceable: Callable[[Path], None] | None = None,
         in_place: FolderRules | None = None,
+        start_over: str = START_OVER,
     ) -> None:
         self.output, self._is_in_place = output, in_place is not None
         self.path = output if in_place else output.with_name(f"{output.name}.partial")
         self._rules = in_place or FolderRules()
         self.result, self._marker = self.path / "result", self.path / self._rules.marker
         self._flag, self._check_replaceable = flag, check_replaceable or check_file
+        self.start_over = start_over.format(path=self.path, flag=flag)
 
     @contextmanager
     def locked(self, *, timeout: float = 0) -> Iterator[None]:
@@ -194,7 +203,7 @@ class ResumableOutput:
             try:
                 yield from map(parse, Journal.lines(path))
             except (ValueError, TypeError) as error:
-                raise _damaged(path, error) from error
+                raise self._damaged(path, error) from error
 
     def finish(self) -> None:
         if self.result.exists():
@@ -232,14 +241,17 @@ class ResumableOutput:
         if others:
             raise RunError(
                 f"{self.path}: the interrupted job has other settings: {', '.join(others)}; "
-                "use the same, or start over with --force and without --resume"
+                f"use the same, or {self.start_over}"
             )
 
     def _read_settings(self) -> dict[str, Any]:
         try:
             return dict(json.loads(self._marker.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            raise _damaged(self._marker, error) from error
+            raise self._damaged(self._marker, error) from error
+
+    def _damaged(self, path: Path, reason: Exception) -> RunError:
+        return RunError(f"{path}: this file is damaged ({reason}); {self.start_over}")
 
 
 @final
@@ -278,12 +290,6 @@ class Journal:
             return
         with path.open("rb") as file:
             yield from (line[:-1].decode() for line in file if line.endswith(b"\n"))
-
-
-def _damaged(path: Path, reason: Exception) -> RunError:
-    return RunError(
-        f"{path}: this file is damaged ({reason}); start over with --force and without --resume"
-    )
 
 
 def check_file(output: Path) -> None:

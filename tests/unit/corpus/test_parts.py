@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import random
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,12 @@ import pytest
 from filelock import FileLock
 
 from elmo_framework.config.job_part import JobPart
-from elmo_framework.corpus import tokenized_blocks
+from elmo_framework.corpus import tokenize, tokenized_blocks
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.prepare import prepare
 from elmo_framework.corpus.tokenize import TokenizedBlock
-from elmo_framework.errors import DataError, RunError
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.errors import ConfigError, DataError, RunError
 from tests.unit.corpus.conftest import many_sentences
 
 
@@ -131,8 +134,43 @@ def test_a_change_between_the_samples_is_found(
 def test_a_part_with_another_tokenizer_is_refused(texts: list[Path], tmp_path: Path) -> None:
     run(texts, tmp_path / "parts", part=JobPart(0, 2))
     for changes in ({"part": JobPart(1, 2)}, {"merge": True}):
-        with pytest.raises(RunError, match="tokenizer was 'whitespace' and is 'characters'"):
+        with pytest.raises(
+            RunError, match=r"was 'whitespace' and is 'characters'; use the same, or remove .*parts"
+        ):
             run(texts, tmp_path / "parts", tokenizer="characters", **changes)
+
+
+def test_a_part_with_an_unknown_tokenizer_writes_nothing(texts: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="whitespase"):
+        run(texts, tmp_path / "parts", part=JobPart(0, 2), tokenizer="whitespase")
+    assert not (tmp_path / "parts.partial").exists()
+
+
+def test_advice_about_a_part_has_no_flag_that_a_part_refuses(
+    texts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> Iterator[Any]:
+        raise BrokenProcessPool
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tokenize, "_results", killed)
+        with pytest.raises(RunError, match="run the same command again, but with fewer"):
+            run(texts, tmp_path / "parts", part=JobPart(0, 2), num_processes=2)
+    (tmp_path / "parts.partial/done-0-of-2.jsonl").write_text("{}\n")
+    with pytest.raises(RunError, match=r"damaged .*; remove .*parts\.partial to start all parts"):
+        run(texts, tmp_path / "parts", part=JobPart(0, 2))
+
+
+def test_text_is_fetched_before_other_parts_are_locked_out(
+    texts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest(file: Path) -> str:
+        with FileLock(tmp_path / ".parts.partial.lock").acquire(timeout=0):
+            return file.name
+
+    monkeypatch.setattr(tokenized_blocks, "sample_digest", digest)
+    run(texts, tmp_path / "parts", part=JobPart(0, 2))
 
 
 def test_nothing_is_written_while_others_write(texts: list[Path], tmp_path: Path) -> None:
@@ -189,3 +227,17 @@ def test_error_of_a_part_has_the_line_of_the_file(tmp_path: Path) -> None:
     run([text], tmp_path / "parts", part=JobPart(0, 2))
     with pytest.raises(DataError, match=r"text\.txt:151"):
         run([text], tmp_path / "parts", part=JobPart(1, 2))
+
+
+def test_error_of_a_tokenizer_has_the_line_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def words(_: object, line: str) -> list[str]:
+        if line == "bad":
+            raise ValueError("too long")
+        return line.split()
+
+    monkeypatch.setattr(WhitespaceTokenizer, "words", words)
+    (tmp_path / "text.txt").write_text("0123456789\n" * 150 + "bad\n")
+    with pytest.raises(DataError, match=r"text\.txt:151: too long"):
+        run([tmp_path / "text.txt"], tmp_path / "parts", part=JobPart(1, 2))

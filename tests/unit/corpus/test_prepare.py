@@ -126,6 +126,13 @@ def test_warns_about_a_text_of_four_lines(make: Make, capsys: pytest.CaptureFixt
     assert "`-o validation_data_path=null`, or pass a number of sentences to --held-out" in said
 
 
+def test_warns_of_a_number_that_is_too_small_for_the_copies_of_a_sentence(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make("a\n" * 5 + "b\n" * 5, held_out=2)
+    assert "or pass a larger number to --held-out: equal" in capsys.readouterr().err
+
+
 def test_words_above_48_bytes_are_counted_and_stay(
     make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,6 +225,7 @@ def test_error_in_a_worker_process_is_reported(tmp_path: Path) -> None:
     [
         (ValueError("too long"), r"a\.txt:2: too long"),
         (["a\nb"], r"a\.txt: the tokenizer made the word 'a\\nb', which has a line end"),
+        (["a", ""], r"a\.txt: the tokenizer made the word '', which is empty"),
     ],
 )
 def test_what_a_tokenizer_cannot_split_is_named(
