@@ -47,7 +47,12 @@ class TagScores:
 
 
 def label_probabilities(
-    scores: TagScores, tags: Sequence[str], annotations: Iterable[Annotation], *, top_k: int = 1
+    scores: TagScores,
+    tags: Sequence[str],
+    annotations: Iterable[Annotation],
+    *,
+    are_spans: bool = True,
+    top_k: int = 1,
 ) -> list[dict[str, float]]:
     """Return the marginal probabilities of the labels of spans.
 
@@ -59,6 +64,7 @@ def label_probabilities(
         scores: of a sentence with words.
         tags: of which the columns are.
         annotations: the predicted spans, or words.
+        are_spans: whether they are spans; see `tagging.marks_spans`.
         top_k: number of labels; the label of the annotation is the first of them, then those with
             the highest probability.
     """
@@ -69,10 +75,10 @@ def label_probabilities(
     normalizer = np.logaddexp.reduce(before[-1] + scores.end)
     results = []
     for each in annotations:
-        if each.label in tags and each.end == each.start + 1:
-            names, logs = tags, before[each.start] + after[each.start]
-        else:
+        if are_spans:
             names, logs = _label_logs(scores, before, after, tags, each)
+        else:
+            names, logs = tags, before[each.start] + after[each.start]
         ranked = np.argsort(-logs, kind="stable").tolist()
         others = [names[index] for index in ranked if names[index] != each.label]
         values = dict(zip(names, np.exp(logs - normalizer).tolist(), strict=True))

@@ -18,7 +18,7 @@ from torch.nn import functional
 from elmo_framework.config.types import DropoutRate, Injected, Lazy, refuse_key
 from elmo_framework.data.labels import LabeledBatch
 from elmo_framework.data.span_probabilities import TagScores, label_probabilities
-from elmo_framework.data.tagging import Scheme, scheme_of, spans, tag_annotations
+from elmo_framework.data.tagging import Scheme, marks_spans, scheme_of, spans, tag_annotations
 from elmo_framework.data.text import TextBatch
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
 from elmo_framework.embedders.text_embedder import (
@@ -206,6 +206,7 @@ class Tagger(Head[LabeledBatch], ABC):
                 TagScores(*(each / temperature for each in (emissions[: len(tags)], *bounds))),
                 self.labels.items,
                 tag_annotations(tags),
+                are_spans=marks_spans(tags),
                 top_k=top_k,
             )
             if tags

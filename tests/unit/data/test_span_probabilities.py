@@ -59,6 +59,17 @@ def test_span_probabilities_are_sums_over_sequences(scheme, is_constrained):
         assert probabilities == pytest.approx(wanted, abs=1e-12)
 
 
+def test_a_label_may_be_called_as_a_tag():
+    tags = ("B-A", "B-O", "O")
+    scores = random_scores(len(tags), seed=2)
+    every = sequences(scores, tags).items()
+    expected = sum(probability for path, probability in every if path[1] == "B-O")
+
+    (found,) = label_probabilities(scores, tags, [Annotation(1, 2, "O")])
+
+    assert found == pytest.approx({"O": expected})
+
+
 def test_sentences_without_spans_need_no_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TagScores, "forward", None)
     assert label_probabilities(random_scores(3, 0), TAGS["BIO"][:3], []) == []
@@ -72,7 +83,9 @@ def test_labels_of_words_are_ranked_after_the_predicted_one():
         for place, tag in enumerate(path):
             expected[place, tags.index(tag)] += probability
 
-    found = label_probabilities(scores, tags, tag_annotations(["JJ"] * LENGTH), top_k=3)
+    found = label_probabilities(
+        scores, tags, tag_annotations(["JJ"] * LENGTH), are_spans=False, top_k=3
+    )
 
     for place, probabilities in enumerate(found):
         first, *others = probabilities
