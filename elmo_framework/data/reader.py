@@ -188,9 +188,10 @@ class RecordReader(FileReader[ExampleT]):
             only: yield, and report, only records with these values.
 
         Raises:
-            DataError: as `records`, or a key is in no record.
+            DataError: as `records`, or a key is in none of these records.
         """
-        num_skipped, missing, last = 0, set(keys), Record({})
+        num_skipped, missing = 0, set(keys)
+        last: Record | None = None
         for record in self.records(file):
             if only and not record.has(only):
                 continue
@@ -200,8 +201,9 @@ class RecordReader(FileReader[ExampleT]):
             else:
                 num_skipped += 1
             last = record
-        for key in missing:
-            last.value(key)  # raises with the names of the others
+        for key in keys:
+            if last is not None and key in missing:
+                last.value(key)  # raises with the names of the others
         if num_skipped:
             empty = " or ".join(map(repr, keys))
             _log.info("%s: skipped %s with an empty %s", file, plural(num_skipped, "record"), empty)

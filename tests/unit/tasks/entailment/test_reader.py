@@ -158,3 +158,14 @@ def test_malformed_line_is_reported_with_its_file(tmp_path: Path, line: str, mes
         list(reader().read(path))
 
     assert str(raised.value).startswith(f"{path}:2: {message}")
+
+
+def test_a_file_without_the_values_of_only_is_skipped(tmp_path: Path):
+    header = "sentence_A\tsentence_B\tentailment_label\tSemEval_set\n"
+    (tmp_path / "1.txt").write_text(f"{header}a\tb\tNEUTRAL\tTEST\n")
+    (tmp_path / "2.txt").write_text(f"{header}c\td\tNEUTRAL\tTRAIN\n")
+    incomplete = reader(**SICK, skip_incomplete=True)
+
+    assert [*incomplete.read(tmp_path)] == [SentencePair(("c",), ("d",), "NEUTRAL")]
+    with pytest.raises(DataError, match="no pair has"):
+        list(incomplete.read(tmp_path / "1.txt"))
