@@ -35,15 +35,25 @@ class Vocabulary:
         items: by id.
         name: the plural noun for the items in messages.
         unknown: the item used for out-of-vocabulary items; by default, they are an error.
+        padding: an item that has an id, but is out of vocabulary.
     """
 
-    def __init__(self, items: Sequence[str], *, name: str, unknown: str | None = None) -> None:
+    def __init__(
+        self,
+        items: Sequence[str],
+        *,
+        name: str,
+        unknown: str | None = None,
+        padding: str | None = None,
+    ) -> None:
         self.items, self.name = tuple(items), name
         self._ids = {item: index for index, item in enumerate(self.items)}
         if len(self._ids) < len(self.items):
             duplicate = Counter(self.items).most_common(1)[0][0]
             raise ValueError(f"the vocabulary of {name} contains {duplicate!r} more than once")
         self.unknown_id = None if unknown is None else self._ids[unknown]
+        if padding is not None:
+            del self._ids[padding]
 
     def __len__(self) -> int:
         return len(self.items)
@@ -96,9 +106,17 @@ class Vocabularies:
         return self._counts.get(name, {})
 
     def words(self, name: str = "words", *, min_count: int = 1) -> Vocabulary:
-        """Return the words with an unknown item; id 0 is padding."""
-        words = [word for word, count in self.counted(name).items() if count >= min_count]
-        return Vocabulary([PADDING, UNKNOWN, *words], name=name, unknown=UNKNOWN)
+        """Return the words with an unknown item; id 0 is padding.
+
+        Words of the text that are written as these two are unknown.
+        """
+        special = (PADDING, UNKNOWN)
+        words = [
+            word
+            for word, count in self.counted(name).items()
+            if count >= min_count and word not in special
+        ]
+        return Vocabulary([*special, *words], name=name, unknown=UNKNOWN, padding=PADDING)
 
     def characters(self) -> Vocabulary:
         """Return the characters with an unknown item; id 0 is padding.
@@ -196,6 +214,11 @@ def _read_namespaces(directory: Path) -> Counts:
         if path.stem == _UNPADDED:
             continue
         items = [line.replace("@@NEWLINE@@", "\n") for _, line in read_lines(path)]
-        has_unknown = not any(path.stem.endswith(each.lstrip("*")) for each in unpadded)
+        has_unknown = not any(_is_match(path.stem, pattern) for pattern in unpadded)
         namespaces[path.stem] = items[1:] if has_unknown else items
     return counts_of_namespaces(namespaces)
+
+
+def _is_match(namespace: str, pattern: str) -> bool:
+    """Return whether a namespace ends as a pattern with `*` at its front, or is the pattern."""
+    return namespace.endswith(pattern[1:]) if pattern.startswith("*") else namespace == pattern

@@ -47,3 +47,22 @@ def test_folder_of_allennlp_keeps_its_order(tmp_path):
     assert vocabularies.labels().items == ("O", "U-X", "B-X")
     assert list(vocabularies.counted("beginnings")) == ["U-X", "B-X"]
     assert min(vocabularies.counted("words").values()) > 1000  # no minimum leaves them out
+
+
+def test_pattern_of_allennlp_without_a_star_is_a_whole_name(tmp_path):
+    (tmp_path / "non_padded_namespaces.txt").write_text("tags\n")
+    (tmp_path / "tags.txt").write_text("A\nB\n")
+    (tmp_path / "pos_tags.txt").write_text("@@UNKNOWN@@\nC\n")
+    vocabularies = Vocabularies.load(tmp_path)
+
+    assert [*vocabularies.counted("tags")] == ["A", "B"]
+    assert [*vocabularies.counted("pos_tags")] == ["C"]
+
+
+def test_words_in_the_form_of_special_items_are_unknown():
+    counts = Counter({"a": 3, "@@PADDING@@": 2, "@@UNKNOWN@@": 1})
+    words = Vocabularies({"words": counts}).words()
+
+    assert words.items == ("@@PADDING@@", "@@UNKNOWN@@", "a")
+    assert words.ids(["@@PADDING@@", "@@UNKNOWN@@", "b", "a"]).tolist() == [1, 1, 1, 2]
+    assert "@@PADDING@@" not in words
