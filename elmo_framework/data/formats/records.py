@@ -99,7 +99,7 @@ class Record:
         value = self.value(name)
         try:
             number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
             raise self.error(f"{name!r} is {shown(value)}; expected a number")
@@ -254,8 +254,12 @@ def read_cells(path: Path, separator: Separator | None = None) -> Iterator[Row]:
             yield row
             start = table.line_num + 1
     except csv.Error as error:
-        hint = "; is a quotation mark not closed?" if separator == "comma" else ""
-        raise DataError(f"invalid row of a table: {error}{hint}", path=path, line=start) from error
+        problem = str(error)
+        if "new-line" in problem:
+            problem = r"a carriage return (\r) without a line feed; end lines with \n or \r\n"
+        elif separator != "tab":
+            problem += "; is a quotation mark not closed?"
+        raise DataError(f"invalid row of a table: {problem}", path=path, line=start) from error
 
 
 def separator_of(path: Path, header: str) -> Separator:
@@ -309,6 +313,10 @@ def json_object(text: str) -> dict[str, Any]:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(f"not a JSON object: {error.msg}, column {error.colno}") from error
+    except ValueError as error:
+        raise DataError("not a JSON object: a number has too many digits") from error
+    except RecursionError as error:
+        raise DataError("not a JSON object: too many brackets inside each other") from error
     if not isinstance(value, dict):
         raise DataError(f"expected a JSON object, not {shown(value)}")
     for key, inner in value.items() if _HALF.search(text) else ():

@@ -105,6 +105,8 @@ def test_separator_follows_from_the_suffix_by_default(
     [
         ("a.jsonl", '{"a": 1}\n{"a": \n', "2: not a JSON object: Expecting value, column 7"),
         ("a.jsonl", "[1]\n", "1: expected a JSON object, not [1]"),
+        ("a.jsonl", "[" * 100_000, "1: not a JSON object: too many brackets inside each other"),
+        ("a.jsonl", '{"a": ' + "1" * 5001 + "}", "1: not a JSON object: a number has too many"),
         ("a.jsonl", "\n", " this file has no examples"),
         ("a.tsv", "text\tlabel\n", " this file has no examples"),
         ("a.tsv", "a\tb\n\nx\n", "3: found 1 column, expected 2 as on line 1: 'x'"),
@@ -118,7 +120,21 @@ def test_separator_follows_from_the_suffix_by_default(
             'a,b\nx,"y\nz,"w\n',
             "2: invalid row of a table: ',' expected after '\"'; is a quot",
         ),
-        ("a.tsv", "a\tb\rc\n", "1: invalid row of a table: new-line character"),
+        (
+            "a.tsv",
+            "a\tb\rc\n",
+            r"1: invalid row of a table: a carriage return (\r) without a line feed",
+        ),
+        (
+            "a.csv",
+            "a,b\rc,d\r",
+            r"1: invalid row of a table: a carriage return (\r) without a line f",
+        ),
+        (
+            "a.csv",
+            'a;b\n"x;y\n',
+            "2: invalid row of a table: unexpected end of data; is a quotation mark not closed?",
+        ),
         ("a.csv", "text,label,text\n", "1: more than one column is called 'text'"),
         ("a.csv", "text, text\n", "1: more than one column is called 'text'"),
         (
@@ -213,3 +229,8 @@ def test_words_are_a_list_of_strings():
     assert words_of({"words": ["a b", "c"]}, "words") == ("a b", "c")
     with pytest.raises(DataError, match="'words' is 'a'; expected a list of strings"):
         words_of({"words": "a"}, "words")
+
+
+def test_a_whole_number_beyond_all_floats_is_no_number():
+    with pytest.raises(DataError, match=r"'target' is 1000*.*; expected a number"):
+        Record({"target": 10**400}).number("target")
