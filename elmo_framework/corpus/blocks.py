@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, final
 
 from elmo_framework.config.job_part import WHOLE, JobPart
-from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, reading
+from elmo_framework.data.formats.compressed import decompressed, is_compressed, reading
 from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files
 
 _SAMPLE_BYTES = 1 << 16
@@ -146,7 +146,7 @@ def _unread_ranges(path: Path, size: int, part: JobPart) -> Iterator[_UnreadRang
             yield _UnreadRange(len(lines.content), partial(_same, lines), len(lines.content))
         return
     with reading(path) as file:
-        if part != WHOLE and path.suffix not in SUFFIXES:
+        if part != WHOLE and not is_compressed(path):
             for begin, end in _boundaries(file, size):
                 yield _UnreadRange(end - begin, partial(_read, file, path, begin, end), end - begin)
             return

@@ -21,7 +21,7 @@ from filelock import FileLock
 
 from elmo_framework.config.job_part import JobPart
 from elmo_framework.corpus.blocks import LineRange, first_line, sample_digest, split_lines
-from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, reading
+from elmo_framework.data.formats.compressed import decompressed, is_compressed, reading
 from elmo_framework.data.formats.text_files import decoded_lines
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.embedding.arrow_files import TABLE_SUFFIXES, Columns, RowGroup, TableFile
@@ -114,7 +114,7 @@ def _num_units(file: Path) -> int:
     """Return how many units of work a file is; a compressed one is one."""
     if is_table(file):
         return len(TableFile(file))
-    return 1 if file.suffix in SUFFIXES else _num_blocks(file)
+    return 1 if is_compressed(file) else _num_blocks(file)
 
 
 def _read(file: Path, own: range, columns: Columns) -> Iterator[tuple[int, LineRange | RowGroup]]:
@@ -126,7 +126,7 @@ def _read(file: Path, own: range, columns: Columns) -> Iterator[tuple[int, LineR
         return
     ranges: Iterator[tuple[int, LineRange]]
     with reading(file) as stream:
-        if file.suffix in SUFFIXES:
+        if is_compressed(file):
             ranges = enumerate(split_lines(decompressed(stream, file), file, SHARD_BYTES))
         else:
             ranges = ((block, _read_block(stream, file, block)) for block in own)
@@ -149,7 +149,7 @@ def is_table(file: Path) -> bool:
 
 def _sample_digest_if_local(file: Path) -> str | None:
     """Return a digest; None for compressed remote files, which only one part copies."""
-    is_copied = isinstance(file, RemotePath) and file.suffix in SUFFIXES
+    is_copied = isinstance(file, RemotePath) and is_compressed(file)
     return None if is_copied else sample_digest(file)
 
 

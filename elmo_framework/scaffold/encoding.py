@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, reading
+from elmo_framework.data.formats.compressed import decompressed, is_compressed, reading
 from elmo_framework.data.formats.text_files import is_visible
 from elmo_framework.errors import DataError, RunError, shown
 from elmo_framework.io.files import writing
@@ -49,7 +49,7 @@ def write_utf8_copy(path: Path, encoding: str, *, force: bool) -> Path:
     Raises:
         RunError: the copy exists, or the file is not in this encoding.
     """
-    name = path.stem if path.suffix in SUFFIXES else path.name
+    name = path.stem if is_compressed(path) else path.name
     stem, _, suffix = name.rpartition(".")
     copy = path.with_name(f"{stem}.utf8.{suffix}" if stem else f"{suffix}.utf8")
     if copy.exists() and not force:

@@ -40,7 +40,7 @@ def decompressed(file: BinaryIO, path: Path) -> BinaryIO:
 
     Reading a decompression bomb raises a DataError; see `limited`.
     """
-    open_compressed = _OPEN.get(path.suffix)
+    open_compressed = _OPEN.get(path.suffix.lower())
     if open_compressed is None:
         return file
     return limited(cast(BinaryIO, open_compressed(file, "rb")), file, path)
@@ -110,8 +110,13 @@ class _Limited(io.RawIOBase):
 
 def data_suffix(path: Path) -> str:
     """Return the suffix in lower case, without that of a compression: `.csv` of `a.csv.gz`."""
-    plain = path.with_suffix("") if path.suffix in _OPEN else path
+    plain = path.with_suffix("") if is_compressed(path) else path
     return plain.suffix.lower()
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether the suffix of a path, in any case, is that of a compression."""
+    return path.suffix.lower() in _OPEN
 
 
 @contextmanager

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from elmo_framework.console import plural
-from elmo_framework.data.formats.compressed import SUFFIXES, decompressed, limited, reading
+from elmo_framework.data.formats.compressed import (
+    SUFFIXES,
+    decompressed,
+    is_compressed,
+    limited,
+    reading,
+)
 from elmo_framework.errors import DataError, allowed
 from elmo_framework.io.remote import archive_path
 
@@ -35,14 +41,14 @@ def open_packed(path: Path) -> Iterator[tuple[str, BinaryIO]]:
     try:
         with reading(outer) as file, ExitStack() as stack:
             stream, source = file, outer
-            if outer.suffix == ".zip":
+            if outer.suffix.lower() == ".zip":
                 stream, source = _from_zip(file, outer, inner, stack)
-            elif outer.name.endswith(_TAR_ENDINGS):
+            elif outer.name.lower().endswith(_TAR_ENDINGS):
                 stream, source = _from_tar(file, outer, inner, stack)
             elif inner is not None:
                 message = f"not an archive, so it does not contain {inner!r}"
                 raise DataError(message, path=outer)
-            name = source.stem if source.suffix in SUFFIXES else source.name
+            name = source.stem if is_compressed(source) else source.name
             content = decompressed(stream, source)
             yield name, content if stream is file else limited(content, file, outer)
     except (zipfile.BadZipFile, tarfile.TarError) as error:

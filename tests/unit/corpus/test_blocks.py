@@ -54,7 +54,7 @@ def test_blocks_add_up_to_the_bytes_on_the_disk(files: list[Path], tmp_path: Pat
 def test_parts_have_the_blocks_of_one_reader(
     files: list[Path], tmp_path: Path, total: int, size: int
 ) -> None:
-    packed = tmp_path / "d.txt.gz"
+    packed = tmp_path / "d.txt.GZ"
     packed.write_bytes(gzip.compress("".join(LINES).encode()))
     (tmp_path / "e.txt").write_text("no end\n" + "x" * 99)
     every = [*files, packed, tmp_path / "e.txt"]

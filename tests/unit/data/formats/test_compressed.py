@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_framework.data.formats.compressed import data_suffix
 from elmo_framework.data.formats.text_files import read_lines
 from elmo_framework.errors import DataError
 
@@ -32,6 +33,14 @@ def test_compressed_lines_are_read_as_plain_ones(tmp_path: Path, suffix: str) ->
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(FORMATS[suffix](TEXT.encode()))
     assert list(read_lines(path)) == LINES
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_suffix_may_be_in_upper_case(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.CSV{suffix.upper()}"
+    path.write_bytes(FORMATS[suffix](TEXT.encode()))
+    assert list(read_lines(path)) == LINES
+    assert data_suffix(path) == ".csv"
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

@@ -51,7 +51,13 @@ def message(path: Path) -> str:
 
 @pytest.mark.parametrize(
     ("ending", "pack"),
-    [("txt", bytes), ("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)],
+    [
+        ("txt", bytes),
+        ("gz", gzip.compress),
+        ("GZ", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+    ],
 )
 def test_a_file_is_unpacked_by_its_ending(tmp_path, ending, pack):
     path = tmp_path / f"vectors.{ending}"
