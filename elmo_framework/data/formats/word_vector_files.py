@@ -104,7 +104,7 @@ def _read_text(file: BinaryIO, dim: int, path: Path, selection: _WordSelection) 
     for number, line in _vector_lines(file, dim, path):
         if not selection.can_begin(line):
             continue
-        encoded, *values = line.rstrip(b" \r\n").rsplit(b" ", dim)
+        encoded, *values = line.rsplit(None, dim) or (b"",)
         word = selection.word(encoded)
         if word is None:
             continue

@@ -28,6 +28,16 @@ def test_only_the_wanted_words_are_read(tmp_path):
     assert read(path, "the", ",", "absent") == {"the": [1.0, -2.0], ",": [5.0, 6.0]}
 
 
+def test_numbers_may_be_aligned_with_several_spaces(tmp_path):
+    path = written(tmp_path, "the   1  -2\n\n. .  3   4 \na\u00a0b  5 6\n")
+
+    assert read(path, "the", ". .", "a\u00a0b", max_unseen=9) == {
+        "the": [1.0, -2.0],
+        ". .": [3.0, 4.0],
+        "a\u00a0b": [5.0, 6.0],
+    }
+
+
 def test_header_is_skipped(tmp_path):
     assert read(written(tmp_path, "2 2\nthe 1 2\nof 3 4\n"), "the", "2") == {"the": [1.0, 2.0]}
 
