@@ -183,10 +183,10 @@ def _parse(argv: Sequence[str]) -> Namespace:
         parser.error(f"unknown command {name!r}; {allowed(name, names)}")
     try:
         argv, notes = translated_flags(name or "", argv)
-    except RunError as error:
+        sys.stderr.writelines(f"{note}\n" for note in notes)
+        arguments, unknown = parser.parse_known_args(argv)
+    except ElmoFrameworkError as error:
         parser.exit(_USERS_ERROR, f"error: {error}\n")
-    sys.stderr.writelines(f"{note}\n" for note in notes)
-    arguments, unknown = parser.parse_known_args(argv)
     if unknown:
         hint = _near_flag(unknown[0], arguments.parser)
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from elmo_framework.config.signature import replaced, show
-from elmo_framework.errors import Problem, dotted, shown
+from elmo_framework.errors import DataError, Problem, dotted, shown
 from elmo_framework.io.remote import as_path
 
 _ADAPTERS: dict[int, tuple[Any, TypeAdapter[Any]]] = {}
@@ -82,7 +82,10 @@ def _path(value: object, as_local: ValidatorFunctionWrapHandler) -> Any:
     if value == "":
         raise PydanticCustomError("empty_path", "Input should be a path that is not empty")
     path = as_local(value)
-    return as_path(value) if isinstance(value, str) else path
+    try:
+        return as_path(value) if isinstance(value, str) else path
+    except DataError as error:
+        raise PydanticCustomError("path", "{reason}", {"reason": str(error)}) from error
 
 
 _NonEmptyPath = Annotated[

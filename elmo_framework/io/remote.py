@@ -28,11 +28,18 @@ _CHUNK = 1 << 20
 
 
 def as_path(text: str | Path) -> Path:
-    """Return the path of a text: a `RemotePath` for `https://...`, `s3://...` or `(URL)#NAME`."""
+    """Return the path of a text: a `RemotePath` for `https://...`, `s3://...` or `(URL)#NAME`.
+
+    Raises:
+        DataError: a `file://` URL is not one of an absolute path on this computer.
+    """
     if isinstance(text, Path):
         return text
     if text.startswith("file://"):
-        return Path(unquote(urlsplit(text).path))
+        url = urlsplit(text)
+        if url.netloc not in ("", "localhost") or not url.path:
+            raise DataError(f"{text}: not the URL of a local file; write file:///absolute/path")
+        return Path(unquote(url.path))
     return _remote_path(text) if _REMOTE.match(text) else Path(text)
 
 

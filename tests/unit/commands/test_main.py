@@ -256,3 +256,8 @@ def test_broken_pipe_is_not_an_error() -> None:
     ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_an_argument_that_is_no_path_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prepare", "file://a.txt", "--output-dir", "corpus"]) == 2
+    assert capsys.readouterr().err.startswith("error: file://a.txt: not the URL of a local file")

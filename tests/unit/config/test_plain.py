@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -20,3 +21,8 @@ def test_equal_types_keep_their_own_messages() -> None:
     for hint, message in ((first, "'a' or 'b'"), (second, "'b' or 'a'")):
         with pytest.raises(ValidationError, match=message):
             read(hint, "c")
+
+
+def test_url_of_a_relative_file_is_a_problem_of_its_key() -> None:
+    with pytest.raises(ValidationError, match="write file:///absolute/path"):
+        read(Path, "file://data.txt")

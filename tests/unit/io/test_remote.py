@@ -41,7 +41,14 @@ def test_a_url_is_preserved_as_written(url: str) -> None:
 
 def test_url_of_a_local_file_is_an_ordinary_path() -> None:
     assert as_path("file:///data/a%20b.txt") == Path("/data/a b.txt")
+    assert as_path("file://localhost/data/a.txt") == Path("/data/a.txt")
     assert type(as_path("data/a.txt")) is type(Path())
+
+
+@pytest.mark.parametrize("url", ["file://data.txt", "file://data/a.txt", "file://"])
+def test_url_of_a_relative_file_is_refused(url: str) -> None:
+    with pytest.raises(DataError, match="not the URL of a local file; write file:///absolute"):
+        as_path(url)
 
 
 def test_names_and_suffixes_ignore_the_query() -> None:
