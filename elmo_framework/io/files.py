@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,7 +74,7 @@ def replacing(path: Path) -> Iterator[Path]:
         with naming(path):
             yield aside
             if aside.is_file():
-                _permit(aside)
+                _permit(aside, path)
             _synchronize(aside)
             if aside.is_dir() and path.is_dir():
                 path.replace(replaced)
@@ -201,8 +202,14 @@ def _os_error(code: int, path: Path) -> OSError:
     return OSError(code, os.strerror(code), str(path))
 
 
-def _permit(path: Path) -> None:
-    """Apply the umask to a file; some libraries write for the owner only."""
+def _permit(path: Path, before: Path) -> None:
+    """Give a file the mode of the one that it replaces, or apply the umask to a new one.
+
+    Some libraries write for the owner only.
+    """
+    if before.is_file():
+        path.chmod(stat.S_IMODE(before.stat().st_mode))
+        return
     new = path.with_name(f"{path.name}.new")
     new.touch()
     path.chmod(new.stat().st_mode)

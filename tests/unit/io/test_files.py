@@ -101,6 +101,14 @@ def test_a_file_can_be_read_by_whoever_reads_other_new_files(tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "private.txt"
+    path.touch(mode=0o600)
+    with replacing(path) as aside:
+        aside.write_text("new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+
+
 def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     (folder / "old").mkdir(parents=True)
