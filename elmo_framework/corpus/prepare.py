@@ -51,7 +51,7 @@ def prepare(job: PreparationJob) -> None:
         check_replaceable=_check_corpus,
         start_over=_START_ALL_PARTS_OVER if job.part is not None or job.merge else START_OVER,
     )
-    files = text_files(job.texts)
+    files = _text_files(job, output)
     tokenizer = TextTokenizer(job.tokenizer, job.sentence_splitter or job.tokenizer, job.packages)
     tokenizer.build()  # reports errors before anything is written
     blocks = TokenizedBlocks(files, tokenizer, output)
@@ -78,6 +78,12 @@ def prepare(job: PreparationJob) -> None:
                 manifest = _assemble(job, paths, vocabulary, settings, output)
             output.finish()
     _report(job.output, manifest)
+
+
+def _text_files(job: PreparationJob, output: ResumableOutput) -> list[Path]:
+    """Return the files of the text, without those of this job, which a pattern may match."""
+    own = output.path.absolute()
+    return [file for file in text_files(job.texts) if own not in file.absolute().parents]
 
 
 def _prepare_part(

@@ -134,9 +134,9 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
     accepted.
 
     Raises:
-        RunError: an output is a URL or an input, is inside an input folder, or contains an input;
-            it is a part of a run, a biLM, a corpus, a folder of vectors or the cache; two outputs
-            are the same file; or a file exists and `force` is false.
+        RunError: an output is a URL or an input, is a file inside an input folder, or is a folder
+            that contains an input; it is a part of a run, a biLM, a corpus, a folder of vectors or
+            the cache; two outputs are the same file; or a file exists and `force` is false.
     """
     checked = list(filter(_is_file_or_folder, outputs))
     if not checked:

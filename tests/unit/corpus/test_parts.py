@@ -190,6 +190,16 @@ def test_nothing_is_written_while_others_write(texts: list[Path], tmp_path: Path
         run(texts, tmp_path / "parts", part=part)
 
 
+def test_a_pattern_does_not_match_the_files_of_the_job_itself(
+    texts: list[Path], tmp_path: Path
+) -> None:
+    pattern = [tmp_path / "**" / "*"]
+    for number in (0, 1):
+        run(pattern, tmp_path / "parts", part=JobPart(number, 2))
+    merged = run(pattern, tmp_path / "parts", merge=True)
+    assert all_files(merged) == all_files(run(texts, tmp_path / "whole"))
+
+
 def test_a_part_overwrites_nothing(texts: list[Path], tmp_path: Path) -> None:
     with pytest.raises(RunError, match="remove --force"):
         run(texts, tmp_path / "corpus", part=JobPart(0, 2), force=True)
