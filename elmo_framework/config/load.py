@@ -71,14 +71,17 @@ class Config:
         Args:
             path: the file; its imports are relative to it.
             overrides: `dotted.key=VALUE`, or an object whose keys may be dotted; in order.
-            external_variables: for `std.extVar`, with precedence over environment variables.
+            external_variables: for `std.extVar`, with precedence over environment variables, of
+                which those are dropped that are not UTF-8.
             translators: of the configurations of other programs; the first that applies is used.
 
         Raises:
             ConfigError: it cannot be read, evaluated or translated, or an override matches no key.
         """
         source, text = str(path), _read(Path(path))
-        variables = _encodable({**os.environ, **(external_variables or {})})
+        variables = _encodable(os.environ) | dict(external_variables or {})
+        if lost := sorted(variables.keys() - _encodable(variables).keys()):
+            _refuse(source, f"the external variable {lost[0]!r} is not UTF-8; pass other text")
         files = [Path(path)]
         raw = _evaluate(source, text, variables, files)
         if not isinstance(raw, dict):
@@ -124,10 +127,9 @@ class Config:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        _refuse(f"{path}:{line}", f"is not UTF-8: byte {error.object[error.start]:#04x}")
+        _refuse_bytes(path, error)
     except IsADirectoryError:
         _refuse(path, "is a folder; pass a .jsonnet or .json file")
     except FileNotFoundError:
@@ -142,15 +144,16 @@ def _evaluate(source: str, text: str, variables: Mapping[str, str], files: list[
     def load(folder: str, name: str) -> tuple[str, bytes]:
         path = Path(folder, name)
         try:
-            content = path.read_bytes()
+            content = path.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            _refuse_bytes(path, error)
         except OSError as error:
             raise RuntimeError(error.strerror or str(error)) from error
+        _require_no_null(path, content)
         files.append(path)
-        return str(path), content
+        return str(path), content.encode()
 
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        _refuse(f"{source}:{line}", "is not text: it contains a null character")
+    _require_no_null(source, text)
 
     def evaluate(given: Mapping[str, str]) -> str:
         return str(_jsonnet.evaluate_snippet(source, text, ext_vars=given, import_callback=load))
@@ -176,6 +179,17 @@ def _undefined(
             names[name[1]] = ""
         else:
             return [*names]
+
+
+def _refuse_bytes(path: Path, error: UnicodeDecodeError) -> NoReturn:
+    line = error.object.count(b"\n", 0, error.start) + 1
+    _refuse(f"{path}:{line}", f"is not UTF-8: byte {error.object[error.start]:#04x}")
+
+
+def _require_no_null(source: Path | str, text: str) -> None:
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        _refuse(f"{source}:{line}", "is not text: it contains a null character")
 
 
 def _refuse(where: Path | str, message: str) -> NoReturn:

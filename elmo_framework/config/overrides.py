@@ -93,13 +93,24 @@ def _merged(before: Any, change: Any) -> Any:
 
 
 def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+    try:
+        override.encode()
+    except UnicodeEncodeError as error:
+        raise _refusal(shown(override), "is not UTF-8") from error
     if override.lstrip().startswith("{"):
-        yield from evaluate(override).items()
+        changes = evaluate(override)
+        if not isinstance(changes, dict):
+            raise _refusal(override, f"expected an object, not {shown(changes)}")
+        yield from changes.items()
         return
     key, equals, text = override.partition("=")
     if not equals:
         raise _refusal(override, "is neither dotted.key=VALUE nor an object {...}")
-    yield key.strip(), _value(text)
+    try:
+        value = _value(text)
+    except RecursionError as error:
+        raise _refusal(key.strip(), "has too many brackets inside each other") from error
+    yield key.strip(), value
 
 
 def _value(text: str) -> Any:

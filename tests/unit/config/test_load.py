@@ -125,6 +125,41 @@ def test_null_character_is_named_with_its_line(tmp_path: Path) -> None:
         Config.load(path)
 
 
+@pytest.mark.parametrize("keyword", ["import", "importstr"])
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"'a' +\n'\xff'", ":2: is not UTF-8: byte 0xff"),
+        (b"'a' +\n'\0'", ":2: is not text: it contains a null character"),
+    ],
+)
+def test_an_imported_file_is_text(
+    file: Path, tmp_path: Path, keyword: str, content: bytes, problem: str
+) -> None:
+    (tmp_path / "other.txt").write_bytes(content)
+    file.write_text(f"{{ a: {keyword} 'other.txt' }}")
+    assert f"{tmp_path / 'other.txt'}{problem}" in refusal(file)
+
+
+def test_a_byte_order_mark_is_skipped(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.libsonnet").write_text("1", encoding="utf-8-sig")
+    file.write_text("{ a: import 'other.libsonnet' }", encoding="utf-8-sig")
+    config = Config.load(file)
+    assert (config.raw, config.text[0]) == ({"a": 1}, "{")
+
+
+def test_a_given_variable_that_is_not_utf8_is_named(file: Path) -> None:
+    file.write_text("{ a: std.extVar('A') }")
+    with pytest.raises(ConfigError, match="external variable 'A' is not UTF-8"):
+        Config.load(file, external_variables={"A": "\udcff"})
+
+
+def test_an_override_in_jsonnet_is_an_object(file: Path) -> None:
+    file.write_text("{}")
+    with pytest.raises(ConfigError, match="expected an object, not 1"):
+        Config.load(file, overrides=["{a: 1}.a"])
+
+
 def test_an_override_in_bad_jsonnet_names_the_place(file: Path) -> None:
     file.write_text("{}")
     with pytest.raises(ConfigError, match=r"--overrides:1:7: "):
