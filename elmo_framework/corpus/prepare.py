@@ -224,8 +224,8 @@ def _strange_words(counts: Mapping[str, Any]) -> Iterator[str]:
         )
     if number := counts["boundary_words"]:
         yield (
-            f"the text contains <S> or </S> {plural(number, 'time')}: training adds these sentence "
-            "boundaries itself; remove them"
+            f"the training part contains <S> or </S> {plural(number, 'time')}: training adds these "
+            "sentence boundaries itself; remove them"
         )
 
 

@@ -145,7 +145,7 @@ def test_words_above_48_bytes_are_counted_and_stay(
 
 def test_warns_about_boundaries_in_the_text(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     make("<S> a </S>\n")
-    assert "warning: the text contains <S> or </S> 2 times" in capsys.readouterr().err
+    assert "warning: the training part contains <S> or </S> 2 times" in capsys.readouterr().err
 
 
 def test_no_held_out_sentence_is_in_the_training_part(make: Make) -> None:
