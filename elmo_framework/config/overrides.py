@@ -14,6 +14,9 @@ from elmo_framework.errors import ConfigError, Problem, allowed, dotted, shown
 
 _log = logging.getLogger(__name__)
 
+_MAX_DEPTH = 100
+"""Far above that of any config; the check is recursive, and Python limits its depth."""
+
 _KEY = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[\d+\])*")
 
 
@@ -108,8 +111,11 @@ def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str,
         raise _refusal(override, "is neither dotted.key=VALUE nor an object {...}")
     try:
         value = _value(text)
-    except RecursionError as error:
-        raise _refusal(key.strip(), "has too many brackets inside each other") from error
+        is_deep = _depth(value) > _MAX_DEPTH
+    except RecursionError:
+        is_deep = True
+    if is_deep:
+        raise _refusal(key.strip(), f"has more than {_MAX_DEPTH} brackets inside each other")
     yield key.strip(), value
 
 
@@ -121,6 +127,16 @@ def _value(text: str) -> Any:
     except ValueError:
         return text
     return value
+
+
+def _depth(value: object) -> int:
+    """Return how many objects and lists are inside each other."""
+    match value:
+        case dict():
+            return 1 + max(map(_depth, value.values()), default=0)
+        case list():
+            return 1 + max(map(_depth, value), default=0)
+    return 0
 
 
 def _apply(raw: dict[str, Any], key: str, value: Any) -> Any:
