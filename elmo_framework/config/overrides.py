@@ -109,13 +109,13 @@ def _pairs(override: str, evaluate: Callable[[str], Any]) -> Iterator[tuple[str,
     key, equals, text = override.partition("=")
     if not equals:
         raise _refusal(override, "is neither dotted.key=VALUE nor an object {...}")
+    too_deep = _refusal(key.strip(), f"has more than {_MAX_DEPTH} brackets inside each other")
     try:
         value = _value(text)
-        is_deep = _depth(value) > _MAX_DEPTH
-    except RecursionError:
-        is_deep = True
-    if is_deep:
-        raise _refusal(key.strip(), f"has more than {_MAX_DEPTH} brackets inside each other")
+        if _depth(value) > _MAX_DEPTH:
+            raise too_deep
+    except RecursionError as error:
+        raise too_deep from error
     yield key.strip(), value
 
 
