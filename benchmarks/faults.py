@@ -732,7 +732,7 @@ _ANALYSIS = [
 
 _EDGES = [
     *_faults("layers/layer_source.py", ("num_long = sum(", "num_long = 0 * sum(")),
-    *_faults("layers/cache/shards.py", ("if rounded.dtype == torch.float16 and not", "if False and not")),
+    *_faults("layers/cache/shards.py", ("rounded.dtype == torch.float16 and", "False and")),
     *_faults(
         "analysis/statistics.py",
         ("np.ptp(observed) > _TIE", "False"),

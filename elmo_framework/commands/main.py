@@ -187,9 +187,10 @@ def _parse(argv: Sequence[str]) -> Namespace:
         arguments, unknown = parser.parse_known_args(argv)
     except ElmoFrameworkError as error:
         parser.exit(_USERS_ERROR, f"error: {error}\n")
+    inner: ArgumentParser = vars(arguments).pop("parser")
     if unknown:
-        hint = _near_flag(unknown[0], arguments.parser)
-        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        hint = _near_flag(unknown[0], inner)
+        inner.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     return arguments
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from elmo_framework import console
 from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import run_bilm_inputs, run_inputs
 from elmo_framework.io.outputs import Input
@@ -41,7 +40,6 @@ The page is at /, the description of the interface at /openapi.json, metrics for
         return [*runs, *run_bilm_inputs(self.run_bilms)]
 
     def run(self) -> int:
-        console.info(f"loading {', '.join(self.models)}")
         register_components(self.packages)
 
         from elmo_framework.serve.server import serve

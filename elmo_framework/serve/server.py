@@ -52,6 +52,7 @@ def serve(job: ServingJob, *, announce: Callable[[str], None]) -> None:
     require_distinct(job.models)
     with listening_socket(job.host, job.port) as listener:
         hosts = allowed_hosts(job.host, listener, token)
+        console.info(f"loading {', '.join(job.models)}")
         of_encoders = [place for place in job.models if is_encoder(place)]
         encoders = [served_encoder(place, job) for place in of_encoders]
         runs = [served_run(place, job) for place in job.models if place not in of_encoders]

@@ -74,6 +74,7 @@ def test_a_bad_address_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "runs/missing", "--host", "no such host"]) == 2
     assert main(["serve", "minni", "--port", "0"]) == 2
     errors = capsys.readouterr().err.splitlines()
+    assert errors.pop(1) == "loading minni"
     assert [line.startswith("error: ") for line in errors] == [True] * 2
     assert "minni: neither a folder, an archive" in errors[-1]
     assert "Did you mean 'mini'?" in errors[-1]
