@@ -191,7 +191,7 @@ class RecordReader(FileReader[ExampleT]):
             DataError: as `records`, or a key is in none of these records.
         """
         num_skipped, missing = 0, set(keys)
-        last: Record | None = None
+        first: Record | None = None
         for record in self.records(file):
             if only and not record.has(only):
                 continue
@@ -200,10 +200,10 @@ class RecordReader(FileReader[ExampleT]):
                 yield record
             else:
                 num_skipped += 1
-            last = record
+            first = first or record
         for key in keys:
-            if last is not None and key in missing:
-                last.value(key)  # raises with the names of the others
+            if first is not None and key in missing:
+                first.value(key)  # raises with the names of the others
         if num_skipped:
             empty = " or ".join(map(repr, keys))
             _log.info("%s: skipped %s with an empty %s", file, plural(num_skipped, "record"), empty)

@@ -154,6 +154,8 @@ class InputReader:
     def _check_columns(self, sample: FileSample) -> None:
         """Refuse a table without any column that is read; maybe it is text with tabs."""
         names = sample.column_names()
+        if not names:
+            raise DataError("this file is empty", path=sample.path)
         keys = list(self.task.input_keys)
         if isinstance(self.reader, RecordReader):
             keys = list(dict.fromkeys([*self.reader.input_keys, *keys]))

@@ -289,6 +289,7 @@ def test_a_folder_and_a_pattern_are_read_by_the_reader(tmp_path):
             "choose from body, sentence, text, tokens, words. Did you mean 'body'? Name a dataset "
             "reader with --reader NAME, or pass --sentences if each line is a sentence",
         ),
+        ("text_classification_json", "a.csv", "", "{path}: this file is empty"),
         (
             "text_classification_json",
             "a.txt",

@@ -52,6 +52,8 @@ def test_incomplete_records_are_skipped_on_request(
     assert "skipped 2 records with an empty 'text' or 'label'" in caplog.text
     with pytest.raises(DataError, match="'text' has no words"):
         list(reader().read(path))
+    with pytest.raises(DataError, match=r"texts.jsonl:1: missing key 'lable'; found: .*'label'\?"):
+        list(reader(skip_incomplete=True, label_key="lable").read(path))
 
 
 def test_minus_one_is_a_label(tmp_path: Path):
