@@ -5,7 +5,7 @@ A string is a sequence of strings too, so each of its letters would be read as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from elmo_framework.data.tokenizer import Tokenizer, TokenizerConfig, build_tokenizer
@@ -29,7 +29,7 @@ def require_words(sentence: Sequence[str], *, name: str = "a sentence") -> Seque
             f"{name} is a list of words, not the string {shown(sentence)}; "
             f"pass {shown(sentence.split())}"
         )
-    if not isinstance(sentence, Sized):  # the check would use up an iterator
+    if isinstance(sentence, Iterator):  # the check would use it up
         raise TypeError(f"{name} is {shown(sentence)}; expected a list of words")
     for number, word in enumerate(sentence, start=1):
         if not isinstance(word, str):
@@ -45,7 +45,7 @@ def require_sentences(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[s
             words.
     """
     require_list(sentences)
-    if not isinstance(sentences, Sized):
+    if isinstance(sentences, Iterator):
         raise TypeError(f"expected a list of sentences, not {shown(sentences)}")
     for number, sentence in enumerate(sentences, start=1):
         require_words(sentence, name=f"sentence {number}")
@@ -78,7 +78,8 @@ def split_texts(
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str | list | tuple):
             raise TypeError(f"text {number} is {shown(text)}; expected a string or a list of words")
-        of_text = list(split(text)) if isinstance(text, str) else text
+        of_text = split(text) if isinstance(text, str) else text
+        of_text = list(of_text) if isinstance(of_text, Iterator) else of_text
         words.append(require_words(of_text, name=f"text {number}"))
     return words
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from elmo_framework.api.arguments import WordSplitter
 from elmo_framework.api.encoder import PretrainedEncoder
@@ -78,4 +76,5 @@ def _text(value: Any) -> Any:
         value = value.as_py()
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return []
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    is_text = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+    return value if is_text else list(value)

@@ -66,7 +66,7 @@ class CRF(ConditionalRandomField):
         emissions, present = self._read(emissions, mask)
         tags = self._rows_first(tags)
         _require_shape("tags", tags, emissions)
-        likelihoods = emissions.new_zeros(len(emissions))
+        likelihoods = emissions.sum(dim=(1, 2))
         if emissions.shape[1]:
             likelihoods = self.log_likelihood(emissions, tags, present)
         match reduction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, final, get_args
 
@@ -359,6 +360,7 @@ def _require_one_of(choices: Sequence[str], **option: str) -> None:
 
 
 def _layer_numbers(layers: Any) -> tuple[int, ...]:
-    if not isinstance(layers, Sequence) or not all(isinstance(each, int) for each in layers):
+    numbers = layers if isinstance(layers, Iterable) else [None]
+    if not all(isinstance(each, Integral) for each in numbers):
         raise ValueError(f"layers is {layers!r}; expected a list of numbers")
-    return tuple(layers)
+    return tuple(map(int, layers))

@@ -241,6 +241,8 @@ def _fill(
 ) -> None:
     weight[0] = 0
     if not vectors:  # no word is as frequent as `min_count`
+        if missing == "zeros":
+            weight.zero_()
         return
     rows = torch.from_numpy(np.stack(list(vectors.values())))
     match missing:

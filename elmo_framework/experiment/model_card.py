@@ -23,7 +23,7 @@ _CALIBRATION = re.compile(r"^## Calibration$.*?(?=^## |\Z)", re.MULTILINE | re.D
 _UNKNOWN = "unknown"
 _ABSOLUTE_PATH = re.compile(
     r"""(?<=")/[^"/\\\n]+/[^"\\\n]+(?=")|(?<=')/[^'/\\\n]+/[^'\\\n]+(?=')"""  # with spaces
-    r"""|(?<![^\s='"(\[])/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
+    r"""|(?<![^\s='"(\[:`])(?:file://)?/[^\s'"()/\\]+(?:/[^\s'"()\\]+)+"""
 )
 
 
@@ -164,7 +164,11 @@ def _training(
     yield "property", "value"
     command = metadata.get("command")
     if isinstance(command, list):
-        words = [shorten_paths(_last_part(word)) for word in command[1:]]
+        pairs = (word.partition("=") for word in command[1:])
+        words = [
+            shorten_paths(f"{_last_part(name)}{equals}{_last_part(value)}")
+            for name, equals, value in pairs
+        ]
         yield "command", f"`{' '.join(['elmo', *words])}`"
     for name in ("training_steps", "best_step", "num_parameters", "num_trainable_parameters"):
         if name in metrics:

@@ -163,7 +163,7 @@ class Predictor:
         Raises:
             DataError: a text is missing, or cannot be read; the message has the number of it.
         """
-        read = self._reader.of_all(self._with_verbs(inputs))
+        read = self._reader.of_all(self._with_verbs(list(inputs)))
         return self.predict_batch_instance([each.example for each in read])
 
     def predict_instance(self, instance: Any) -> JsonObject:

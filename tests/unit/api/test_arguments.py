@@ -88,8 +88,10 @@ def test_iterators_are_refused_before_they_are_used_up(folder: Path) -> None:
 
 def test_a_tokenizer_may_return_an_iterator(folder: Path) -> None:
     bilm = load_bilm(folder)
-    found = bilm.sentences(["A WORD"], tokenizer=lambda text: map(str.lower, text.split()))
-    assert (found == bilm.sentences([["a", "word"]])).all()
+    vectors = bilm.sentences(["A WORD"], tokenizer=lambda text: map(str.lower, text.split()))
+    assert (vectors == bilm.sentences([["a", "word"]])).all()
+    with pytest.raises(TypeError, match="text 1 is a list of words, not the string 'a word'"):
+        bilm.sentences(["A WORD"], tokenizer=str.lower)
 
 
 def test_max_tokens_is_above_0(folder: Path) -> None:

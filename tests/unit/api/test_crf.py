@@ -105,6 +105,6 @@ def test_other_shapes_are_refused(crf: CRF, emissions, tags, mask, message: str)
 def test_sentences_without_tokens_count_for_nothing(crf: CRF, reduction) -> None:
     for num_tokens in (0, 4):
         mask = torch.zeros(3, num_tokens, dtype=torch.bool)
-        found = crf(EMISSIONS[:, :num_tokens], TAGS[:, :num_tokens], mask, reduction)
-        assert not found.any()
+        likelihoods = crf(EMISSIONS[:, :num_tokens], TAGS[:, :num_tokens], mask, reduction)
+        assert not likelihoods.any()
         assert crf.decode(EMISSIONS[:, :num_tokens], mask) == [[], [], []]

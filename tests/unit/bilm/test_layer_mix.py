@@ -156,5 +156,6 @@ def test_gradients_reach_the_layers_the_weights_and_gamma() -> None:
 def test_layers_of_float16_are_normalized_in_float32() -> None:
     layers = torch.randn(3, 4, 30, 1024, generator=torch.Generator().manual_seed(0)).half()
     mask = torch.ones(4, 30, dtype=torch.bool)
-    found = normalize_layers(layers, mask)
-    torch.testing.assert_close(found, normalize_layers(layers.float(), mask))
+    torch.testing.assert_close(
+        normalize_layers(layers, mask), normalize_layers(layers.float(), mask)
+    )

@@ -334,4 +334,6 @@ def test_vectors_that_are_not_trained_have_no_gradient():
 @pytest.mark.parametrize("missing", ["normal", "zeros", "mean", "random"])
 def test_no_word_has_to_be_as_frequent_as_min_count(file, missing: str) -> None:
     built = embedder(pretrained_file=file, min_count=9, missing=missing)
-    assert vectors(built, "the dog") == [[[1.0, 2.0], [3.0, 6.0]]]
+    ((the, dog, unknown),) = vectors(built, "the dog ran")
+    assert [the, dog] == [[1.0, 2.0], [3.0, 6.0]]
+    assert any(unknown) is (missing != "zeros")

@@ -20,6 +20,8 @@ COMMAND = [
     "-o",
     "train_data_path=/home/me/train.txt",
     "-o",
+    "validation_data_path=file:///home/me/valid.txt",
+    "-o",
     '{"test_data_path": "/home/me/my data/test.txt"}',
 ]
 
@@ -38,9 +40,12 @@ def run(tmp_path: Path) -> RunDirectory:
 def test_the_command_of_a_card_has_no_absolute_paths(run: RunDirectory) -> None:
     expected = (
         "`elmo train ner.jsonnet --serialization-dir=run -o train_data_path=train.txt "
-        """-o {"test_data_path": "test.txt"}`"""
+        """-o validation_data_path=valid.txt -o {"test_data_path": "test.txt"}`"""
     )
     assert expected in model_card(run)
+    command = ["elmo", "train", "-o", "a=/home/me/my data/b.txt"]
+    run.write_json(run.metadata, {"command": command, "digests": {}})
+    assert "`elmo train -o a=b.txt`" in model_card(run)
 
 
 def test_the_card_of_an_archive_has_no_absolute_paths(run: RunDirectory, tmp_path: Path) -> None:

@@ -103,6 +103,9 @@ def test_errors_of_inputs_have_their_number(language: str) -> None:
         predictor = Predictor.from_path(archive(kind), language=language)
         with pytest.raises(DataError, match=r"^input 2: .*sentence"):
             predictor.predict_batch_json([{"sentence": "Cats hunt."}, {"text": "x"}])
+        inputs = [{"sentence": "Cats hunt."}, {"sentence": "Dogs bark."}]
+        expected = predictor.predict_batch_json(inputs)
+        assert predictor.predict_batch_json(iter(inputs)) == expected
 
 
 def test_examples_of_a_reader_are_predicted() -> None:
