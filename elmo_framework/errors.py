@@ -116,10 +116,14 @@ def found(name: str, names: Iterable[str]) -> str:
 
 def _listed(name: str, names: Iterable[str]) -> str:
     choices = sorted(names)
+    return f"{', '.join(map(truncated, choices)) or '(none)'}.{hint(name, choices)}"
+
+
+def hint(name: str, names: Sequence[str]) -> str:
+    """Write the question whether the nearest of `names` was meant; empty if none is near."""
     spellings = (name, name.lower())
-    nearest = [near for each in spellings for near in difflib.get_close_matches(each, choices, n=1)]
-    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    return f"{', '.join(map(truncated, choices)) or '(none)'}.{hint}"
+    nearest = [near for each in spellings for near in difflib.get_close_matches(each, names, n=1)]
+    return f" Did you mean {nearest[0]!r}?" if nearest else ""
 
 
 def shown(value: object) -> str:

@@ -360,7 +360,7 @@ def _require_one_of(choices: Sequence[str], **option: str) -> None:
 
 
 def _layer_numbers(layers: Any) -> tuple[int, ...]:
-    numbers = layers if isinstance(layers, Iterable) else [None]
+    numbers = tuple(layers) if isinstance(layers, Iterable) else (None,)
     if not all(isinstance(each, Integral) for each in numbers):
         raise ValueError(f"layers is {layers!r}; expected a list of numbers")
-    return tuple(map(int, layers))
+    return tuple(map(int, numbers))

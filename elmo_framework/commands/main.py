@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import traceback
@@ -49,6 +48,7 @@ from elmo_framework.errors import (
     RunError,
     StoppedError,
     allowed,
+    hint,
     memory_problem,
 )
 from elmo_framework.io.download import offline
@@ -189,8 +189,9 @@ def _parse(argv: Sequence[str]) -> Namespace:
         parser.exit(_USERS_ERROR, f"error: {error}\n")
     inner: ArgumentParser = vars(arguments).pop("parser")
     if unknown:
-        hint = _near_flag(unknown[0], inner)
-        inner.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        flags = [flag for action in inner._actions for flag in action.option_strings]
+        nearest = hint(unknown[0].partition("=")[0], flags)
+        inner.error(f"unrecognized arguments: {' '.join(unknown)}{nearest and f'.{nearest}'}")
     return arguments
 
 
@@ -223,13 +224,6 @@ def command_line(*, only: str | None = None) -> ArgumentParser:
         _add_common(inner, default=SUPPRESS)
         inner.set_defaults(command=command, parser=inner)
     return parser
-
-
-def _near_flag(text: str, parser: ArgumentParser) -> str:
-    """Return a hint at the flag of a parser that is the nearest to a text; empty without one."""
-    flags = chain.from_iterable(action.option_strings for action in parser._actions)
-    near = difflib.get_close_matches(text.partition("=")[0], flags, n=1)
-    return f". Did you mean {near[0]!r}?" if near else ""
 
 
 def _command_list() -> Iterator[str]:

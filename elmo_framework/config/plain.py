@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from elmo_framework.config.signature import replaced, show
-from elmo_framework.errors import DataError, Problem, dotted, shown
+from elmo_framework.errors import DataError, Problem, dotted, hint, shown
 from elmo_framework.io.remote import as_path
 
 _ADAPTERS: dict[int, tuple[Any, TypeAdapter[Any]]] = {}
@@ -130,5 +129,5 @@ def _either(details: list[ErrorDetails]) -> str:
 
 def _nearest(value: object, parts: list[str]) -> str:
     choices = re.findall(r"'([^']+)'", " ".join(parts)) if isinstance(value, str) else []
-    near = difflib.get_close_matches(str(value), choices, n=1)
-    return f". Did you mean {near[0]!r}?" if near else ""
+    nearest = hint(str(value), choices)
+    return nearest and f".{nearest}"

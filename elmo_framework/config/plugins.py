@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 import traceback
@@ -20,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from elmo_framework.errors import ConfigError, PluginError, shown
+from elmo_framework.errors import ConfigError, PluginError, hint, shown
 from elmo_framework.io.archives import is_from_elsewhere
 from elmo_framework.io.search_path import (
     append_current_folder,
@@ -152,12 +151,10 @@ def _import(name: str, *, asked_by: str) -> None:
 
 def _missing(missing: str | None, name: str, asked_by: str) -> str:
     here = {path.stem for path in Path.cwd().iterdir() if path.suffix == ".py" or path.is_dir()}
-    near = difflib.get_close_matches(str(missing), here, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     return (
         f"{asked_by}: no module named {missing!r} for the plugin {name!r}, neither installed "
-        f"nor in {Path.cwd()}.{hint} Install it, or run the command in its folder or with that "
-        "folder in PYTHONPATH"
+        f"nor in {Path.cwd()}.{hint(str(missing), sorted(here))} Install it, or run the command in "
+        "its folder or with that folder in PYTHONPATH"
     )
 
 

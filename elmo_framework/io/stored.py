@@ -50,9 +50,10 @@ def clear_stored(key: str) -> int:
     Raises:
         RunError: there is none with this key.
     """
-    paths = _paths().get(key)
-    if paths is None:
-        raise RunError(f"unknown key {key!r} in {cache_root()}; {allowed(key, _paths())}")
+    by_key = _paths()
+    if key not in by_key:
+        raise RunError(f"unknown key {key!r} in {cache_root()}; {allowed(key, by_key)}")
+    paths = by_key[key]
     size = _size(paths)
     with FileLock(cache_root() / f"{key}.lock"):
         for path in paths:
