@@ -65,6 +65,12 @@ class InputReader:
     standard_input: BinaryIO | None = None
     _seen: set[str] = field(default_factory=set)
 
+    @property
+    def input_keys(self) -> list[str]:
+        """The keys of an object: those that the run's reader of records takes, then the task's."""
+        of_reader = self.reader.input_keys if isinstance(self.reader, RecordReader) else ()
+        return list(dict.fromkeys([*of_reader, *self.task.input_keys]))
+
     def of(self, value: object) -> PredictionInput[Any]:
         """Make an input of a sentence, or of a JSON object.
 
@@ -156,9 +162,7 @@ class InputReader:
         names = sample.column_names()
         if not names:
             raise DataError("this file is empty", path=sample.path)
-        keys = list(self.task.input_keys)
-        if isinstance(self.reader, RecordReader):
-            keys = list(dict.fromkeys([*self.reader.input_keys, *keys]))
+        keys = self.input_keys
         if len(names) == 1 or not set(keys).isdisjoint(names):
             return  # one column: the separator may be another, which the reader of tables reports
         similar = next((name for name in names if difflib.get_close_matches(name, keys)), "")

@@ -105,6 +105,10 @@ class Server:
             timeout=job.timeout,
         )
 
+    @property
+    def _models(self) -> dict[str, ServedRun | ServedEncoder]:
+        return {**self._runs, **self._encoders}
+
     async def predict_with_only_run(self, request: PredictionRequest) -> Any:
         """Predict with the only run."""
         return await self.predict(_only(self._runs, "/predict/RUN"), request)
@@ -132,6 +136,10 @@ class Server:
         embeddings = await self._compute(served, sentences)
         return self._json({"encoder": served.name, "embeddings": list(embeddings)})
 
+    async def explain_with_only_run(self, request: ExplanationRequest) -> Any:
+        """Score how much each word speaks for the label of the only run."""
+        return await self.explain(_only(self._runs, "/explain/RUN"), request)
+
     async def explain(self, run: str, request: ExplanationRequest) -> Any:
         """Score how much each word speaks for the label."""
         service = ExplanationService(_named(self._runs, run, "run"))
@@ -139,10 +147,13 @@ class Server:
         (result,) = await self._compute(service, [request])
         return self._json(result)
 
+    async def find_neighbors_with_only_model(self, request: WordRequest) -> Any:
+        """Find the nearest uses of a word with the only run or encoder."""
+        return await self.find_neighbors(_only(self._models, "/neighbors/RUN"), request)
+
     async def find_neighbors(self, run: str, request: WordRequest) -> Any:
         """Find the uses of a word in the corpus that are nearest to its use in a sentence."""
-        models: dict[str, ServedRun | ServedEncoder] = {**self._runs, **self._encoders}
-        name = _named(models, run, "run or encoder").name
+        name = _named(self._models, run, "run or encoder").name
         if name not in self._neighbors:
             is_given = self.job.corpus is not None
             reason = "it does not read one frozen biLM" if is_given else "started without --corpus"
@@ -183,7 +194,9 @@ class Server:
         embeds = {**posts, "response_model": EmbeddingAnswer}
         app.add_api_route("/embed", self.embed_with_only_encoder, **embeds)
         app.add_api_route("/embed/{encoder}", self.embed, **embeds)
+        app.add_api_route("/explain", self.explain_with_only_run, **posts)
         app.add_api_route("/explain/{run}", self.explain, **posts)
+        app.add_api_route("/neighbors", self.find_neighbors_with_only_model, **posts)
         app.add_api_route("/neighbors/{run}", self.find_neighbors, **posts)
         app.add_api_route("/runs", self.list_runs)
         app.add_api_route("/encoders", self.list_encoders)

@@ -89,7 +89,7 @@ class ServedRun:
         return {
             "name": self.name,
             "task": type(task).__name__.removesuffix("Task"),
-            "inputs": list(task.input_keys),
+            "inputs": self.reader.input_keys,
             "layer_weights": layer_weights(head),
             "has_explanations": type(head).label_scores is not Head.label_scores,
         }

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from elmo_framework.serve import app
 from elmo_framework.serve.app import Server
 from tests.served_runs import ENCODERS, RUNS, CannedNeighbors, CannedRun, canned_server
 
@@ -85,6 +86,8 @@ def test_runs_are_described(client: TestClient, run: CannedRun) -> None:
         ("/predict/ner", json.dumps({"inputs": ["a" * 2_000]}), 413, "more than 2,000 bytes"),
         ("/predict/nerr", '{"inputs": ["a"]}', 404, "Did you mean 'ner'?"),
         ("/predict", '{"inputs": ["a"]}', 404, "name one, as in /predict/RUN"),
+        ("/explain", '{"input": "a"}', 404, "name one, as in /explain/RUN"),
+        ("/neighbors", '{"words": ["a"], "position": 0}', 404, "as in /neighbors/RUN"),
         ("/nothing", "{}", 404, "Not Found"),
         ("/runs", "{}", 405, "Method Not Allowed"),
         ("/neighbors/pos", '{"words": ["a"], "position": 0}', 404, "without --corpus"),
@@ -183,8 +186,25 @@ def test_an_encoder_alone_is_no_run() -> None:
     client = TestClient(server.application)
     answer = client.post("/predict", json={"inputs": ["a"]})
     assert (answer.status_code, error(answer)["message"]) == (404, "this server has no run")
-    answer = client.post("/neighbors/bilm", json={"words": ["a"], "position": 0})
-    assert answer.json()["num_compared"] == 2
+    for path in ("/neighbors/bilm", "/neighbors"):
+        answer = client.post(path, json={"words": ["a"], "position": 0})
+        assert answer.json()["num_compared"] == 2
+    server.worker.close()
+
+
+def test_the_only_run_explains_without_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class CannedExplanations(CannedNeighbors):
+        def __init__(self, run: CannedRun) -> None:
+            self.name = run.name
+
+        def compute(self, inputs: Sequence[Any]) -> Sequence[dict[str, Any]]:
+            return [{"run": self.name} for _ in inputs]
+
+    monkeypatch.setattr(app, "ExplanationService", CannedExplanations)
+    job = canned_server().job
+    server = Server(RUNS[:1], [], {}, job=job, token=None, hosts=None)
+    answer = TestClient(server.application).post("/explain", json={"input": "a"})
+    assert answer.json() == {"run": "ner"}
     server.worker.close()
 
 

@@ -98,6 +98,10 @@ def test_a_broken_file_of_the_server_is_no_error_of_the_client(
         served.read(["Anna"])
 
 
+def test_the_keys_of_inputs_are_those_of_the_data_first(served: ServedRun) -> None:
+    assert served.description()["inputs"] == ["tokens", "sentence", "words"]
+
+
 def test_a_tag_is_explained(served: ServedRun) -> None:
     service = ExplanationService(served)
     (result,) = service.compute(service.read([ExplanationRequest(input="Anna left", word=1)]))
