@@ -13,7 +13,12 @@ from typing import BinaryIO, final
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_framework.data.formats.text_files import STANDARD_INPUT, decoded_lines, read_lines
+from elmo_framework.data.formats.text_files import (
+    STANDARD_INPUT,
+    decoded_lines,
+    error_context,
+    read_lines,
+)
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.errors import DataError
@@ -73,7 +78,15 @@ class SentenceFiles:
                 yield from source
 
     def words(self, line: Line) -> list[str]:
-        return self._tokenizer.words(line.text) if line.tokens is None else line.tokens
+        """Return the words of a line.
+
+        Raises:
+            DataError: the tokenizer fails; the error has the place of the line.
+        """
+        if line.tokens is not None:
+            return line.tokens
+        with error_context(line.path, line.number):
+            return self._tokenizer.words(line.text)
 
     def build_index(
         self, *, max_lines: int | None = None, by_document: bool = False

@@ -22,7 +22,7 @@ from filelock import FileLock
 from elmo_framework.config.job_part import JobPart
 from elmo_framework.corpus.blocks import LineRange, first_line, sample_digest, split_lines
 from elmo_framework.data.formats.compressed import decompressed, is_compressed, reading
-from elmo_framework.data.formats.text_files import decoded_lines
+from elmo_framework.data.formats.text_files import decoded_lines, error_context
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.embedding.arrow_files import TABLE_SUFFIXES, Columns, RowGroup, TableFile
 from elmo_framework.embedding.corpus import Line
@@ -65,23 +65,25 @@ class TextShard:
         The id of a line is that of its row, or `NAME/NUMBER`, from 0.
 
         Raises:
-            DataError: they are not UTF-8.
+            DataError: they are not UTF-8, or the tokenizer fails.
         """
         if isinstance(self.range, RowGroup):
             return self._rows(self.range, tokenizer)
-        path, content = self.range.path, BytesIO(self.range.content)
-        return [
-            Line(path, number, text.strip(), tokenizer.words(text.strip()), f"{self.name}/{index}")
-            for index, (number, text) in enumerate(
-                decoded_lines(content, path, first=self.range.first_line)
-            )
-        ]
+        path, lines = self.range.path, list[Line]()
+        numbered = decoded_lines(BytesIO(self.range.content), path, first=self.range.first_line)
+        for index, (number, line) in enumerate(numbered):
+            text = line.strip()
+            with error_context(path, number):
+                words = tokenizer.words(text)
+            lines.append(Line(path, number, text, words, f"{self.name}/{index}"))
+        return lines
 
     def _rows(self, group: RowGroup, tokenizer: Tokenizer) -> list[Line]:
         ids = group.ids or [f"{self.name}/{index}" for index in range(len(group.texts))]
         lines = list[Line]()
         for index, (text, id_) in enumerate(zip(group.texts, ids, strict=True)):
-            words = tokenizer.words(text.strip()) if isinstance(text, str) else text
+            with error_context(group.path, None):
+                words = tokenizer.words(text.strip()) if isinstance(text, str) else text
             lines.append(Line(group.path, index + 1, " ".join(words), words, id_))
         return lines
 

@@ -12,6 +12,7 @@ import pytest
 from elmo_framework import load_bilm
 from elmo_framework.commands.main import main
 from elmo_framework.config.job_part import JobPart
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.embedding.arrow_files import Columns
 from elmo_framework.embedding.embed import embed
 from elmo_framework.embedding.job import EmbeddingJob
@@ -130,6 +131,18 @@ def test_changed_rows_are_refused(make: Make, table: Path, monkeypatch) -> None:
 def test_wrong_columns_are_refused(make: Make, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         embed(make(**changes))
+
+
+def test_an_error_of_the_tokenizer_names_the_file(
+    make: Make, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def words(self: WhitespaceTokenizer, sentence: str) -> list[str]:
+        raise DataError("too long")
+
+    monkeypatch.setattr(WhitespaceTokenizer, "words", words)
+    with pytest.raises(DataError) as caught:
+        embed(make())
+    assert str(caught.value) == f"{table}: too long"
 
 
 def test_identifiers_that_need_a_64th_bit_are_refused(make: Make, table: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from elmo_framework.commands.main import main
 from elmo_framework.config.job_part import JobPart, parse_part
 from elmo_framework.corpus.blocks import LineRange
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding import shards
 from elmo_framework.embedding.embed import embed
@@ -192,6 +193,21 @@ def test_errors_have_the_line_of_the_file(sharded: Make, tmp_path: Path) -> None
     (tmp_path / "bad.txt").write_bytes(b"\n".join(lines))
     with pytest.raises(DataError, match=r"bad.txt:51: not valid UTF-8"):
         embed(sharded(sentences=[tmp_path / "bad.txt"]))
+
+
+@pytest.mark.parametrize("has_shards", [True, False])
+def test_errors_of_the_tokenizer_have_the_line_of_the_file(
+    sharded: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_shards: bool
+) -> None:
+    def words(self: WhitespaceTokenizer, sentence: str) -> list[str]:
+        if sentence.startswith("line 31 "):
+            raise DataError("too long")
+        return sentence.split()
+
+    monkeypatch.setattr(WhitespaceTokenizer, "words", words)
+    output = {} if has_shards else {"output_dir": None, "output": tmp_path / "out.npy"}
+    with pytest.raises(DataError, match=r"b.txt:12: too long"):
+        embed(sharded(sentences=[tmp_path / "b.txt"], **output))
 
 
 def test_empty_files_are_skipped(sharded: Make, tmp_path: Path) -> None:
