@@ -121,9 +121,15 @@ def _listed(name: str, names: Iterable[str]) -> str:
 
 def hint(name: str, names: Sequence[str]) -> str:
     """Write the question whether the nearest of `names` was meant; empty if none is near."""
+    near = nearest(name, names)
+    return "" if near is None else f" Did you mean {near!r}?"
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the nearest of `names`; None if none is near."""
     spellings = (name, name.lower())
-    nearest = [near for each in spellings for near in difflib.get_close_matches(each, names, n=1)]
-    return f" Did you mean {nearest[0]!r}?" if nearest else ""
+    matches = (difflib.get_close_matches(each, names, n=1) for each in spellings)
+    return next((near for near, *_ in filter(None, matches)), None)
 
 
 def shown(value: object) -> str:

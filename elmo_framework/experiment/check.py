@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
@@ -22,6 +21,7 @@ from elmo_framework.data.reader import readers_of
 from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dotted
 from elmo_framework.experiment.experiment import Experiment, VocabularyOptions
 from elmo_framework.experiment.model_report import ModelReport, inspect_model, model_problems
+from elmo_framework.io.files import path_hint
 from elmo_framework.io.remote import HubPath, RemotePath, archive_path
 from elmo_framework.metrics.metric import Metric
 from elmo_framework.model.head import Head
@@ -165,14 +165,9 @@ def _absence(path: Path) -> str:
     if has_magic(str(path)):
         return f"no file matches {str(path)!r} (looked for in {Path.cwd()})"
     first = next(part for part in (*reversed(path.parents), path) if not _exists(part))
-    near = difflib.get_close_matches(first.name, _names_in(first.parent), n=1)
-    hint = f" Did you mean {str(first.parent / near[0])!r}?" if near else ""
     cause = "" if first == path else f"; the folder {str(first)!r} is missing"
-    return f"{str(path)!r} does not exist (looked for in {Path.cwd()}){cause}.{hint}"
-
-
-def _names_in(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    hint = path_hint(path) or "."
+    return f"{str(path)!r} does not exist (looked for in {Path.cwd()}){cause}{hint}"
 
 
 def _readers_of_another_task(experiment: Lazy[Experiment]) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elmo_framework.errors import RunError
 from elmo_framework.io.archives import local_folder
-from elmo_framework.io.files import write_text
+from elmo_framework.io.files import path_hint, write_text
 from elmo_framework.io.formats import check_format
 from elmo_framework.io.outputs import PARTS
 from elmo_framework.io.resumable_output import FolderRules, ResumableOutput
@@ -84,10 +84,12 @@ class RunDirectory:
         run = cls(local_folder(path))
         run.check_format()
         if not run.config.is_file():
+            is_there = run.path.exists()
             problem = f"not a run directory: it has no {run.config.name}"
             raise RunError(
-                f"{path}: {problem if run.path.exists() else 'does not exist'}; pass the folder "
-                "that `elmo train` wrote to (--serialization-dir), or a file of `elmo archive`"
+                f"{path}: {problem if is_there else 'does not exist'}; pass the folder that `elmo "
+                "train` wrote to (--serialization-dir), or a file of `elmo archive`"
+                f"{'' if is_there else path_hint(run.path)}"
             )
         return run
 

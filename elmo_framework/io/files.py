@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TextIO
 
-from elmo_framework.errors import RunError
+from elmo_framework.errors import RunError, nearest
 
 IS_WINDOWS = os.name == "nt"
 
@@ -148,6 +148,19 @@ def remove(path: Path) -> None:
 def remove_folder(path: Path) -> None:
     """Remove a folder, or a link to one, if it exists; renamed first so that it goes at once."""
     _remove_as(_sibling(path, "removing"), path)
+
+
+def path_hint(path: Path) -> str:
+    """End the sentence about a missing path, and ask whether the nearest one was meant.
+
+    Only the first part of the path that is missing is compared. Empty if nothing is near it.
+    """
+    try:
+        missing = next(part for part in (*reversed(path.parents), path) if not part.exists())
+        near = nearest(missing.name, [each.name for each in missing.parent.iterdir()])
+    except (OSError, ValueError, StopIteration):  # nothing is missing, or it cannot be listed
+        return ""
+    return "" if near is None else f". Did you mean {str(missing.parent / near)!r}?"
 
 
 def digest(paths: Iterable[Path]) -> str:

@@ -12,6 +12,7 @@ from elmo_framework.config.types import ReferencedPath
 from elmo_framework.data.scripts import ScriptCheck, vocabulary_scripts
 from elmo_framework.errors import DataError, allowed
 from elmo_framework.io.download import local_file, local_path
+from elmo_framework.io.files import path_hint
 from elmo_framework.io.remote import RemotePath, as_path
 
 BiLmName: TypeAlias = Literal["mini", "small", "medium", "original", "original-5.5b"]
@@ -66,7 +67,7 @@ def resolve_bilm(place: str | Path) -> BiLmFiles:
     if not is_name:
         raise DataError(
             f"{place!r} is neither a folder nor the name of a biLM; "
-            f"{allowed(place, [*PACKAGED, *PUBLISHED])}"
+            f"{allowed(place, [*PACKAGED, *PUBLISHED])}{path_hint(path).removeprefix('.')}"
         )
     options, weights = _named_file(place, "options.json"), _named_file(place, "weights.hdf5")
     # On the device `meta` no weights are read, so that sizes are known before a long download.

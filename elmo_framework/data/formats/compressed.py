@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from elmo_framework.errors import DataError
+from elmo_framework.io.files import path_hint
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -131,4 +132,6 @@ def reading(path: Path) -> Iterator[BinaryIO]:
             yield file
     except _ERRORS as error:
         reason = getattr(error, "strerror", None) or error
+        if isinstance(error, FileNotFoundError):
+            reason = f"{reason}{path_hint(path)}"
         raise DataError(f"cannot be read: {reason}", path=path) from error

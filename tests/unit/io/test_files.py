@@ -11,6 +11,7 @@ import pytest
 
 from elmo_framework.io import files
 from elmo_framework.io.files import (
+    path_hint,
     remove,
     remove_folder,
     replacing,
@@ -107,6 +108,27 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     with replacing(path) as aside:
         aside.write_text("new")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("runs/nre", "runs/ner"),
+        ("rnus/ner/log", "runs"),
+        ("Runs", "runs"),
+        ("runs/other", None),
+        ("runs/ner", None),
+        ("notes/file", None),
+        ("a\0b", None),
+    ],
+)
+def test_the_nearest_of_the_paths_that_exist_is_named(
+    tmp_path: Path, given: str, near: str | None
+) -> None:
+    (tmp_path / "runs" / "ner").mkdir(parents=True)
+    (tmp_path / "notes").touch()
+    expected = "" if near is None else f". Did you mean {str(tmp_path / near)!r}?"
+    assert path_hint(tmp_path / given) == expected
 
 
 def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:

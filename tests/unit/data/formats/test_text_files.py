@@ -36,7 +36,7 @@ def test_pattern_is_relative_to_the_working_directory(
     assert data_files(Path("[ab].txt")) == [Path("a.txt"), Path("b.txt")]
 
 
-@pytest.mark.parametrize("name", ["absent.txt", "absent-*.txt", "absent/x"])
+@pytest.mark.parametrize("name", ["missing.txt", "missing-*.txt", "missing/x"])
 def test_a_path_that_names_nothing_is_refused(folder: Path, name: str) -> None:
     with pytest.raises(DataError) as caught:
         data_files(folder / name)
@@ -94,9 +94,13 @@ def test_bytes_that_are_not_utf_8_are_refused_with_their_line(tmp_path: Path) ->
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         list(read_lines(tmp_path / "absent.txt"))
-    assert str(caught.value) == (
-        f"{tmp_path / 'absent.txt'}: cannot be read: No such file or directory"
-    )
+    message = f"{tmp_path / 'absent.txt'}: cannot be read: No such file or directory"
+    assert str(caught.value) == message
+    near = tmp_path / "absnt.txt"
+    near.touch()
+    with pytest.raises(DataError) as caught:
+        list(read_lines(tmp_path / "absent.txt"))
+    assert str(caught.value) == f"{message}. Did you mean {str(near)!r}?"
 
 
 def test_the_lines_of_an_open_file_are_named_as_it_is_called() -> None:
