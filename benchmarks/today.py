@@ -4,9 +4,10 @@
 
 A row is a finished run in the folder. Its perplexity and its training speed are those that the run
 has recorded. The speed is the median of its records, so that a pause does not count; runs that are
-compared must still have had the same processor and the same neighbours. The speed of embedding is
-measured here, in one thread and in CPU time, which other work on the machine changes less. Columns
-whose input is missing stay empty.
+compared must still have had the same processor and the same neighbours. Otherwise, train each
+config again for some updates, one after the other in some rounds, as DIR/ROUND/NAME, and pass
+`--rates DIR`. The speed of embedding is measured here, in one thread and in CPU time, which other
+work on the machine changes less. Columns whose input is missing stay empty.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ def missing(names: Iterable[str]) -> Iterator[dict[str, str]]:
             yield {"biLM": config.stem, "perplexity": "not run"}
 
 
-def tokens_per_second(run: Path) -> float:
-    """Return how many words and sentence ends a run read per second, in one direction: the median.
+def tokens_per_second(runs: Iterable[Path]) -> float:
+    """Return how many words and sentence ends runs read per second, in one direction: the median.
 
     A masked language model reads the rows of both directions, like a biLM, and predicts some words.
     """
-    lines = (run / "steps.jsonl").read_text().splitlines()
+    lines = (line for run in runs for line in (run / "steps.jsonl").read_text().splitlines())
     return median(json.loads(line)["tokens_per_second"] for line in lines)
 
 
@@ -92,7 +93,8 @@ def _row(run: Path, arguments: Namespace) -> Iterator[tuple[str, str]]:
         yield from _exams(run, arguments.exams)
     if arguments.study:
         yield from task_scores(arguments.study, run.name)
-    yield "training, tokens/s", f"{tokens_per_second(run):,.0f}"
+    timed = [run] if arguments.rates is None else sorted(arguments.rates.glob(f"*/{run.name}"))
+    yield "training, tokens/s", f"{tokens_per_second(timed):,.0f}" if timed else ""
     if arguments.sentences:
         sentences = chosen_sentences(arguments.sentences, _NUM_SENTENCES)
         yield "embedding, tokens/s", f"{_embedding_speed(run, sentences):,.0f}"
@@ -119,6 +121,7 @@ def _arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, help="the folder of the runs")
     parser.add_argument("--study", type=Path, help="the folder of the study of the tasks")
+    parser.add_argument("--rates", type=Path, help="the folder of short runs that are timed")
     parser.add_argument("--exams", type=Path, help="the folder of the exams")
     parser.add_argument("--sentences", type=Path, help="tokenized sentences to embed")
     return parser.parse_args()

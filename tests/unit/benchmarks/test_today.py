@@ -20,9 +20,26 @@ def test_a_column_of_any_row_is_a_column_of_the_table() -> None:
     ]
 
 
-def test_speed_is_the_median_of_a_run(tmp_path: Path) -> None:
-    write_speeds(tmp_path, 8, 10, 1)
-    assert tokens_per_second(tmp_path) == 8
+def test_speed_is_the_median_of_all_records(tmp_path: Path) -> None:
+    for name, speeds in (("a", [8, 10, 1]), ("b", [2, 9])):
+        (tmp_path / name).mkdir()
+        write_speeds(tmp_path / name, *speeds)
+    assert tokens_per_second([tmp_path / "a"]) == 8
+    assert tokens_per_second([tmp_path / "a", tmp_path / "b"]) == 8
+    assert tokens_per_second([tmp_path / "b"]) == 5.5
+
+
+def test_speeds_can_be_those_of_other_runs(tmp_path, monkeypatch) -> None:
+    for name, speed in (("runs/gru", 60), ("rates/1/gru", 70), ("rates/2/gru", 74)):
+        (tmp_path / name / "bilm").mkdir(parents=True)
+        (tmp_path / name / "metrics.json").write_text("{}")
+        write_speeds(tmp_path / name, speed)
+    shown: list[str] = []
+    monkeypatch.setattr(today, "say", shown.append)
+    paths = [str(tmp_path / name) for name in ("runs", "rates")]
+    monkeypatch.setattr("sys.argv", ["today.py", paths[0], "--rates", paths[1]])
+    assert today.main() == 0
+    assert "| gru |  | 72 |" in shown[0].splitlines()
 
 
 def test_scores_of_a_task_are_means_over_its_records(tmp_path: Path) -> None:
