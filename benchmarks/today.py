@@ -2,23 +2,25 @@
 
     python benchmarks/today.py runs/today --study runs/today/tasks --exams exams --sentences TEXT
 
-A row is a finished run in the folder. Its perplexity and its training speed are those that the run
-has recorded. The speed is the median of its records, so that a pause does not count; runs that are
-compared must still have had the same processor and the same neighbours. Otherwise, train each
-config again for some updates, one after the other in some rounds, as DIR/ROUND/NAME, and pass
-`--rates DIR`. The speed of embedding is measured here, in one thread and in CPU time, which other
-work on the machine changes less. Columns whose input is missing stay empty.
+A row is a finished run in the folder, or several: NAME and NAME-SEED, whose values are averaged.
+The perplexity and the training speed are those that a run has recorded. The speed is the median of
+its records, so that a pause does not count; runs that are compared must still have had the same
+processor and the same neighbours. Otherwise, train each config again for some updates, one after
+the other in some rounds, as DIR/ROUND/NAME, and pass `--rates DIR`. The speed of embedding is
+measured here, in one thread and in CPU time, which other work on the machine changes less. Columns
+whose input is missing stay empty.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean, median, stdev
 
 import torch
 from exams import build_tokenizer, take
@@ -29,6 +31,7 @@ from elmo_framework import components, load_bilm
 _NUM_SENTENCES = 2000
 _CONFIGS = Path(__file__).parents[1] / "experiments/pretrain/today"
 _TASKS = "tasks"
+_SEED = re.compile(r"-\d+$")
 
 
 def main() -> int:
@@ -36,12 +39,13 @@ def main() -> int:
     arguments = _arguments()
     torch.set_num_threads(1)
     components.load()
-    runs = [path.parent for path in sorted(arguments.runs.glob("*/metrics.json"))]
-    if not any((run / "bilm").is_dir() for run in runs):
+    finished = [path.parent for path in sorted(arguments.runs.glob("*/metrics.json"))]
+    by_name = seeds_by_name(run for run in finished if (run / "bilm").is_dir())
+    if not by_name:
         say(f"error: {arguments.runs}: no finished pretraining in it")
         return 2
-    rows = [dict(_row(run, arguments)) for run in runs if (run / "bilm").is_dir()]
-    say("\n".join(table([*rows, *missing(row["biLM"] for row in rows)])))
+    rows = [dict(_row(name, runs, arguments)) for name, runs in by_name.items()]
+    say("\n".join(table([*rows, *missing(by_name)])))
     return 0
 
 
@@ -61,6 +65,20 @@ def missing(names: Iterable[str]) -> Iterator[dict[str, str]]:
     for config in sorted(_CONFIGS.glob("*.jsonnet")):
         if config.stem not in done:
             yield {"biLM": config.stem, "perplexity": "not run"}
+
+
+def seeds_by_name(runs: Iterable[Path]) -> dict[str, list[Path]]:
+    """Group the runs NAME, NAME-2, NAME-3, ... by their name."""
+    by_name: dict[str, list[Path]] = {}
+    for run in runs:
+        by_name.setdefault(_SEED.sub("", run.name), []).append(run)
+    return by_name
+
+
+def with_spread(values: Sequence[float]) -> str:
+    """Show a mean, and the standard deviation of several values with their number."""
+    shown = f"{mean(values):.2f}"
+    return shown if len(values) == 1 else f"{shown} ± {stdev(values):.2f} ({len(values)} seeds)"
 
 
 def tokens_per_second(runs: Iterable[Path]) -> float:
@@ -84,20 +102,23 @@ def task_scores(study: Path, bilm: str) -> Iterator[tuple[str, str]]:
         yield task, f"{mean(values):.4f}"
 
 
-def _row(run: Path, arguments: Namespace) -> Iterator[tuple[str, str]]:
-    metrics = json.loads((run / "metrics.json").read_text())
-    yield "biLM", run.name
-    perplexity = metrics.get("best_validation_perplexity")
-    yield "perplexity", "" if perplexity is None else f"{perplexity:.2f}"
-    if arguments.exams and perplexity is not None:
-        yield from _exams(run, arguments.exams)
+def _row(name: str, runs: Sequence[Path], arguments: Namespace) -> Iterator[tuple[str, str]]:
+    yield "biLM", name
+    metrics = [json.loads((run / "metrics.json").read_text()) for run in runs]
+    found = [each.get("best_validation_perplexity") for each in metrics]
+    perplexities = [each for each in found if each is not None]
+    yield "perplexity", with_spread(perplexities) if perplexities else ""
+    if arguments.exams and perplexities:
+        results = [dict(_exams(run, arguments.exams)) for run in runs]
+        for measure in results[0]:
+            yield measure, f"{mean(each[measure] for each in results):.3f}"
     if arguments.study:
-        yield from task_scores(arguments.study, run.name)
-    timed = [run] if arguments.rates is None else sorted(arguments.rates.glob(f"*/{run.name}"))
+        yield from task_scores(arguments.study, name)
+    timed = runs if arguments.rates is None else sorted(arguments.rates.glob(f"*/{name}"))
     yield "training, tokens/s", f"{tokens_per_second(timed):,.0f}" if timed else ""
     if arguments.sentences:
         sentences = chosen_sentences(arguments.sentences, _NUM_SENTENCES)
-        yield "embedding, tokens/s", f"{_embedding_speed(run, sentences):,.0f}"
+        yield "embedding, tokens/s", f"{_embedding_speed(runs[0], sentences):,.0f}"
 
 
 def _embedding_speed(run: Path, sentences: list[Sentence]) -> float:
@@ -109,12 +130,12 @@ def _embedding_speed(run: Path, sentences: list[Sentence]) -> float:
     return count_words(sentences) / (time.process_time() - start)
 
 
-def _exams(run: Path, data: Path) -> Iterator[tuple[str, str]]:
+def _exams(run: Path, data: Path) -> Iterator[tuple[str, float]]:
     """Yield the measures of whole exams."""
     bilm = load_bilm(run, device="cpu")
     for result in take(bilm, data, build_tokenizer("spacy")):
         if not result.part:
-            yield f"{result.exam}: {result.measure}", f"{result.value:.3f}"
+            yield f"{result.exam}: {result.measure}", result.value
 
 
 def _arguments() -> Namespace:

@@ -61,12 +61,28 @@ def test_a_masked_model_has_a_row_without_perplexity_and_exams(tmp_path, monkeyp
         write_speeds(tmp_path / name, 60)
     shown: list[str] = []
     monkeypatch.setattr(today, "say", shown.append)
-    monkeypatch.setattr(today, "_exams", lambda run, data: [("WiC", "0.5")])
+    monkeypatch.setattr(today, "_exams", lambda run, data: [("WiC", 0.5)])
     monkeypatch.setattr("sys.argv", ["today.py", str(tmp_path), "--exams", str(tmp_path)])
     assert today.main() == 0
     rows = shown[0].splitlines()
-    assert rows[2:4] == ["| lstm | 9.00 | 0.5 | 60 |", "| masked_lm |  |  | 60 |"]
+    assert rows[2:4] == ["| lstm | 9.00 | 0.500 | 60 |", "| masked_lm |  |  | 60 |"]
     assert "| transformer | not run |  |  |" in rows
+
+
+def test_seeds_of_a_name_are_one_row(tmp_path, monkeypatch) -> None:
+    for name, perplexity, speed in (("gru", 8.0, 60), ("gru-2", 9.0, 66), ("gru-10", 10.0, 63)):
+        (tmp_path / name / "bilm").mkdir(parents=True)
+        metrics = {"best_validation_perplexity": perplexity}
+        (tmp_path / name / "metrics.json").write_text(json.dumps(metrics))
+        write_speeds(tmp_path / name, speed)
+    shown: list[str] = []
+    monkeypatch.setattr(today, "say", shown.append)
+    monkeypatch.setattr(
+        today, "_exams", lambda run, data: [("WiC", 0.5 if run.name == "gru" else 0.8)]
+    )
+    monkeypatch.setattr("sys.argv", ["today.py", str(tmp_path), "--exams", str(tmp_path)])
+    assert today.main() == 0
+    assert shown[0].splitlines()[2] == "| gru | 9.00 ± 1.00 (3 seeds) | 0.700 | 63 |"
 
 
 def test_configs_without_a_run_are_listed() -> None:
