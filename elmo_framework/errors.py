@@ -120,16 +120,22 @@ def _listed(name: str, names: Iterable[str]) -> str:
 
 
 def hint(name: str, names: Sequence[str]) -> str:
-    """Write the question whether the nearest of `names` was meant; empty if none is near."""
+    """Ask whether the nearest of `names` was meant, after a sentence; empty if none is near."""
     near = nearest(name, names)
     return "" if near is None else f" Did you mean {near!r}?"
 
 
+def with_hint(message: str, question: str) -> str:
+    """End a message, and add the question of a hint; without a question, it is unchanged."""
+    return f"{message}.{question}" if question else message
+
+
 def nearest(name: str, names: Sequence[str]) -> str | None:
     """Return the nearest of `names`; None if none is near."""
-    spellings = (name, name.lower())
-    matches = (difflib.get_close_matches(each, names, n=1) for each in spellings)
-    return next((near for near, *_ in filter(None, matches)), None)
+    for spelling in (name, name.lower()):
+        if near := difflib.get_close_matches(spelling, names, n=1):
+            return near[0]
+    return None
 
 
 def shown(value: object) -> str:

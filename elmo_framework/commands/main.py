@@ -50,6 +50,7 @@ from elmo_framework.errors import (
     allowed,
     hint,
     memory_problem,
+    with_hint,
 )
 from elmo_framework.io.download import offline
 from elmo_framework.io.outputs import check_outputs, check_standard_output
@@ -191,7 +192,7 @@ def _parse(argv: Sequence[str]) -> Namespace:
     if unknown:
         flags = [flag for action in inner._actions for flag in action.option_strings]
         nearest = hint(unknown[0].partition("=")[0], flags)
-        inner.error(f"unrecognized arguments: {' '.join(unknown)}{nearest and f'.{nearest}'}")
+        inner.error(with_hint(f"unrecognized arguments: {' '.join(unknown)}", nearest))
     return arguments
 
 

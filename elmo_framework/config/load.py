@@ -14,7 +14,7 @@ import _jsonnet  # type: ignore[import-untyped]
 
 from elmo_framework.config.overrides import with_overrides
 from elmo_framework.console import plural
-from elmo_framework.errors import ConfigError, Problem, UnreadableConfigError, shown
+from elmo_framework.errors import ConfigError, Problem, UnreadableConfigError, shown, with_hint
 from elmo_framework.io.files import path_hint
 
 _MAX_ERROR_LINES = 20
@@ -134,7 +134,7 @@ def _read(path: Path) -> str:
     except IsADirectoryError:
         _refuse(path, "is a folder; pass a .jsonnet or .json file")
     except FileNotFoundError:
-        _refuse(path, f"file not found (in {Path.cwd()}){path_hint(path)}")
+        _refuse(path, with_hint(f"file not found (in {Path.cwd()})", path_hint(path)))
     except OSError as error:
         _refuse(path, error.strerror or str(error))
 

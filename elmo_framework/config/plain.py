@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from elmo_framework.config.signature import replaced, show
-from elmo_framework.errors import DataError, Problem, dotted, hint, shown
+from elmo_framework.errors import DataError, Problem, dotted, hint, shown, with_hint
 from elmo_framework.io.remote import as_path
 
 _ADAPTERS: dict[int, tuple[Any, TypeAdapter[Any]]] = {}
@@ -124,10 +124,5 @@ def _either(details: list[ErrorDetails]) -> str:
     first, *others = dict.fromkeys(detail["msg"] for detail in details)
     parts = [first, *(other.removeprefix("Input should be ") for other in others)]
     value = details[0]["input"]
-    return f"{' or '.join(parts)}, not {shown(value)}{_nearest(value, parts)}"
-
-
-def _nearest(value: object, parts: list[str]) -> str:
     choices = re.findall(r"'([^']+)'", " ".join(parts)) if isinstance(value, str) else []
-    nearest = hint(str(value), choices)
-    return nearest and f".{nearest}"
+    return with_hint(f"{' or '.join(parts)}, not {shown(value)}", hint(str(value), choices))

@@ -239,22 +239,15 @@ def _fill_evenly(weight: Tensor) -> None:
 def _fill(
     weight: Tensor, vectors: Mapping[int, Float32[np.ndarray, " dim"]], missing: MissingVectors
 ) -> None:
-    weight[0] = 0
-    if not vectors:  # no word is as frequent as `min_count`
-        if missing == "zeros":
-            weight.zero_()
-        return
-    rows = torch.from_numpy(np.stack(list(vectors.values())))
-    match missing:
-        case "normal":
+    if missing == "zeros":
+        weight.zero_()
+    if vectors:  # otherwise no word is as frequent as `min_count`, and the rest stays random
+        rows = torch.from_numpy(np.stack(list(vectors.values())))
+        if missing == "normal":
             weight.normal_(float(rows.mean()), float(rows.std(correction=0)))
-        case "zeros":
-            weight.zero_()
-        case "mean":
+        elif missing == "mean":
             weight.copy_(rows.mean(dim=0).expand_as(weight))
-        case "random":  # which is there already
-            pass
-    weight[list(vectors)] = rows
+        weight[list(vectors)] = rows
     weight[0] = 0
 
 

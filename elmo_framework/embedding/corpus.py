@@ -42,6 +42,17 @@ class Line:
     tokens: list[str] | None = None
     id: str | int | None = None
 
+    def words(self, tokenizer: Tokenizer) -> list[str]:
+        """Return the words of the line.
+
+        Raises:
+            DataError: the tokenizer fails; the error has the place of the line.
+        """
+        if self.tokens is not None:
+            return self.tokens
+        with error_context(self.path, self.number):
+            return tokenizer.words(self.text)
+
 
 @final
 class SentenceFiles:
@@ -78,15 +89,8 @@ class SentenceFiles:
                 yield from source
 
     def words(self, line: Line) -> list[str]:
-        """Return the words of a line.
-
-        Raises:
-            DataError: the tokenizer fails; the error has the place of the line.
-        """
-        if line.tokens is not None:
-            return line.tokens
-        with error_context(line.path, line.number):
-            return self._tokenizer.words(line.text)
+        """Return the words of a line; raise the DataError of `Line.words`."""
+        return line.words(self._tokenizer)
 
     def build_index(
         self, *, max_lines: int | None = None, by_document: bool = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -69,14 +69,13 @@ class TextShard:
         """
         if isinstance(self.range, RowGroup):
             return self._rows(self.range, tokenizer)
-        path, lines = self.range.path, list[Line]()
-        numbered = decoded_lines(BytesIO(self.range.content), path, first=self.range.first_line)
-        for index, (number, line) in enumerate(numbered):
-            text = line.strip()
-            with error_context(path, number):
-                words = tokenizer.words(text)
-            lines.append(Line(path, number, text, words, f"{self.name}/{index}"))
-        return lines
+        path, content = self.range.path, BytesIO(self.range.content)
+        numbered = enumerate(decoded_lines(content, path, first=self.range.first_line))
+        lines = (
+            Line(path, number, text.strip(), id=f"{self.name}/{index}")
+            for index, (number, text) in numbered
+        )
+        return [replace(line, tokens=line.words(tokenizer)) for line in lines]
 
     def _rows(self, group: RowGroup, tokenizer: Tokenizer) -> list[Line]:
         ids = group.ids or [f"{self.name}/{index}" for index in range(len(group.texts))]

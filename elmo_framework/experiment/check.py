@@ -166,8 +166,7 @@ def _absence(path: Path) -> str:
         return f"no file matches {str(path)!r} (looked for in {Path.cwd()})"
     first = next(part for part in (*reversed(path.parents), path) if not _exists(part))
     cause = "" if first == path else f"; the folder {str(first)!r} is missing"
-    hint = path_hint(path) or "."
-    return f"{str(path)!r} does not exist (looked for in {Path.cwd()}){cause}{hint}"
+    return f"{str(path)!r} does not exist (looked for in {Path.cwd()}){cause}.{path_hint(path)}"
 
 
 def _readers_of_another_task(experiment: Lazy[Experiment]) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from elmo_framework.errors import RunError
+from elmo_framework.errors import RunError, with_hint
 from elmo_framework.io.archives import local_folder
 from elmo_framework.io.files import path_hint, write_text
 from elmo_framework.io.formats import check_format
@@ -84,13 +84,12 @@ class RunDirectory:
         run = cls(local_folder(path))
         run.check_format()
         if not run.config.is_file():
-            is_there = run.path.exists()
             problem = f"not a run directory: it has no {run.config.name}"
-            raise RunError(
-                f"{path}: {problem if is_there else 'does not exist'}; pass the folder that `elmo "
-                "train` wrote to (--serialization-dir), or a file of `elmo archive`"
-                f"{'' if is_there else path_hint(run.path)}"
+            message = (
+                f"{path}: {problem if run.path.exists() else 'does not exist'}; pass the folder "
+                "that `elmo train` wrote to (--serialization-dir), or a file of `elmo archive`"
             )
+            raise RunError(with_hint(message, path_hint(run.path)))
         return run
 
     @classmethod

@@ -151,7 +151,7 @@ def remove_folder(path: Path) -> None:
 
 
 def path_hint(path: Path) -> str:
-    """End the sentence about a missing path, and ask whether the nearest one was meant.
+    """Ask whether another path was meant, after a sentence, as `errors.hint` does.
 
     Only the first part of the path that is missing is compared. Empty if nothing is near it.
     """
@@ -160,7 +160,7 @@ def path_hint(path: Path) -> str:
         near = nearest(missing.name, [each.name for each in missing.parent.iterdir()])
     except (OSError, ValueError, StopIteration):  # nothing is missing, or it cannot be listed
         return ""
-    return "" if near is None else f". Did you mean {str(missing.parent / near)!r}?"
+    return "" if near is None else f" Did you mean {str(missing.parent / near)!r}?"
 
 
 def digest(paths: Iterable[Path]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 
 from elmo_framework.data.formats.compressed import data_suffix
 from elmo_framework.data.formats.text_files import data_files, read_lines
-from elmo_framework.errors import DataError, RunError, allowed
+from elmo_framework.errors import DataError, RunError, allowed, with_hint
 from elmo_framework.io.files import path_hint, writing
 from elmo_framework.scaffold.data_config import (
     MAX_WORDS,
@@ -77,7 +77,7 @@ def new_config(request: ConfigRequest, output: Path) -> WrittenConfig:
         ConfigError: the biLM cannot be used.
     """
     if not request.data.exists():
-        raise DataError(f"not found{path_hint(request.data)}", path=request.data)
+        raise DataError(with_hint("not found", path_hint(request.data)), path=request.data)
     choices = UserChoices(_task(request.task), request.texts, request.label)
     paths, encoding = _readable(request)
     data = recognize(paths.training, choices)

@@ -67,7 +67,7 @@ def resolve_bilm(place: str | Path) -> BiLmFiles:
     if not is_name:
         raise DataError(
             f"{place!r} is neither a folder nor the name of a biLM; "
-            f"{allowed(place, [*PACKAGED, *PUBLISHED])}{path_hint(path).removeprefix('.')}"
+            f"{allowed(place, [*PACKAGED, *PUBLISHED])}{path_hint(path)}"
         )
     options, weights = _named_file(place, "options.json"), _named_file(place, "weights.hdf5")
     # On the device `meta` no weights are read, so that sizes are known before a long download.

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from elmo_framework.errors import DataError
+from elmo_framework.errors import DataError, with_hint
 from elmo_framework.io.files import path_hint
 
 if sys.version_info >= (3, 14):
@@ -131,7 +131,6 @@ def reading(path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield file
     except _ERRORS as error:
+        question = path_hint(path) if isinstance(error, FileNotFoundError) else ""
         reason = getattr(error, "strerror", None) or error
-        if isinstance(error, FileNotFoundError):
-            reason = f"{reason}{path_hint(path)}"
-        raise DataError(f"cannot be read: {reason}", path=path) from error
+        raise DataError(with_hint(f"cannot be read: {reason}", question), path=path) from error

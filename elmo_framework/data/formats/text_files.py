@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, TypeVar
 
 from elmo_framework.data.formats.compressed import decompressed, reading
-from elmo_framework.errors import DataError
+from elmo_framework.errors import DataError, with_hint
 from elmo_framework.io.files import path_hint
 from elmo_framework.io.remote import RemotePath
 
@@ -54,7 +54,7 @@ def _no_files(path: Path) -> str:
     if isinstance(path, RemotePath):
         return path.problem() or "this folder has no files"
     if not path.is_dir():
-        return f"not found, as a file, folder or pattern{path_hint(path)}"
+        return with_hint("not found, as a file, folder or pattern", path_hint(path))
     every = path / "**" / "*"
     if any(map(_is_visible_file, matches(every))):
         return f"this folder has no files, but its subfolders do; pass {str(every)!r}"

@@ -127,7 +127,7 @@ def test_the_nearest_of_the_paths_that_exist_is_named(
 ) -> None:
     (tmp_path / "runs" / "ner").mkdir(parents=True)
     (tmp_path / "notes").touch()
-    expected = "" if near is None else f". Did you mean {str(tmp_path / near)!r}?"
+    expected = "" if near is None else f" Did you mean {str(tmp_path / near)!r}?"
     assert path_hint(tmp_path / given) == expected
 
 
