@@ -2,7 +2,8 @@
 
     python benchmarks/today.py runs/today --study runs/today/tasks --exams exams --sentences TEXT
 
-A row is a finished run in the folder, or several: NAME and NAME-SEED, whose values are averaged.
+A row is a finished run in the folder, or several: NAME and NAME-SEED, whose values are averaged. So
+are the variants of the study.
 The perplexity and the training speed are those that a run has recorded. The speed is the median of
 its records, so that a pause does not count; runs that are compared must still have had the same
 processor and the same neighbours. Otherwise, train each config again for some updates, one after
@@ -75,10 +76,12 @@ def seeds_by_name(runs: Iterable[Path]) -> dict[str, list[Path]]:
     return by_name
 
 
-def with_spread(values: Sequence[float]) -> str:
+def with_spread(values: Sequence[float], decimals: int) -> str:
     """Show a mean, and the standard deviation of several values with their number."""
-    shown = f"{mean(values):.2f}"
-    return shown if len(values) == 1 else f"{shown} ± {stdev(values):.2f} ({len(values)} seeds)"
+    shown = f"{mean(values):.{decimals}f}"
+    if len(values) == 1:
+        return shown
+    return f"{shown} ± {stdev(values):.{decimals}f} ({len(values)} seeds)"
 
 
 def tokens_per_second(runs: Iterable[Path]) -> float:
@@ -91,15 +94,15 @@ def tokens_per_second(runs: Iterable[Path]) -> float:
 
 
 def task_scores(study: Path, bilm: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the mean score of each task of a study with a biLM, from its records."""
+    """Yield the name and the score of each task of a study with a biLM, from its records."""
     scores: dict[str, list[float]] = {}
     for path in sorted((study / "results").rglob("*.json")):
         record = json.loads(path.read_text())
-        if record["variant"] == bilm:
+        if _SEED.sub("", record["variant"]) == bilm:
             score = record["validation"][record["metric"].lstrip("+-")]
             scores.setdefault(record["config"], []).append(score)
     for task, values in scores.items():
-        yield task, f"{mean(values):.4f}"
+        yield task, with_spread(values, 4)
 
 
 def _row(name: str, runs: Sequence[Path], arguments: Namespace) -> Iterator[tuple[str, str]]:
@@ -107,11 +110,11 @@ def _row(name: str, runs: Sequence[Path], arguments: Namespace) -> Iterator[tupl
     metrics = [json.loads((run / "metrics.json").read_text()) for run in runs]
     found = [each.get("best_validation_perplexity") for each in metrics]
     perplexities = [each for each in found if each is not None]
-    yield "perplexity", with_spread(perplexities) if perplexities else ""
+    yield "perplexity", with_spread(perplexities, 2) if perplexities else ""
     if arguments.exams and perplexities:
         results = [dict(_exams(run, arguments.exams)) for run in runs]
         for measure in results[0]:
-            yield measure, f"{mean(each[measure] for each in results):.3f}"
+            yield measure, with_spread([each[measure] for each in results], 3)
     if arguments.study:
         yield from task_scores(arguments.study, name)
     timed = runs if arguments.rates is None else sorted(arguments.rates.glob(f"*/{name}"))

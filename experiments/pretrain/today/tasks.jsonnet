@@ -1,5 +1,6 @@
 // Named entities with a tenth and semantic roles with a fiftieth of the training data, without a
-// biLM and with each biLM of this folder.
+// biLM and with each biLM of this folder. NAME-2 and NAME-3 are trained with other seeds; the task
+// always has the same seed, so that it reads the same examples.
 //
 //   elmo study experiments/pretrain/today/tasks.jsonnet -s runs/today/tasks
 //   python benchmarks/today.py runs/today --study runs/today/tasks --exams exams
@@ -13,6 +14,10 @@ local bilms = [
   'masked_lm',
   'pieces',
   'bytes',
+  'linear_recurrence-2',
+  'linear_recurrence-3',
+  'bytes-2',
+  'bytes-3',
 ];
 local task(baseline, small, fraction, trainer, options) = {
   config: baseline + small + { train_fraction: fraction, trainer+: trainer },

@@ -53,14 +53,13 @@ def test_speeds_can_be_those_of_other_runs(tmp_path, monkeypatch) -> None:
 
 
 def test_scores_of_a_task_are_means_over_its_records(tmp_path: Path) -> None:
-    for seed, score in enumerate([0.5, 0.7]):
-        for variant in ("lstm", "none"):
-            path = tmp_path / f"results/ner/{variant}/seed-{seed}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            validation = {"f1": score if variant == "lstm" else 0.0, "loss": 9.0}
-            record = {"config": "ner", "variant": variant, "metric": "+f1"}
-            path.write_text(json.dumps({**record, "validation": validation}))
-    assert list(task_scores(tmp_path, "lstm")) == [("ner", "0.6000")]
+    for variant, score in (("lstm", 0.5), ("lstm-2", 0.7), ("none", 0.4)):
+        path = tmp_path / f"results/ner/{variant}/seed-1.json"
+        path.parent.mkdir(parents=True)
+        record = {"config": "ner", "variant": variant, "metric": "+f1"}
+        path.write_text(json.dumps({**record, "validation": {"f1": score, "loss": 9.0}}))
+    assert list(task_scores(tmp_path, "lstm")) == [("ner", "0.6000 ± 0.1414 (2 seeds)")]
+    assert list(task_scores(tmp_path, "none")) == [("ner", "0.4000")]
 
 
 def test_a_masked_model_has_a_row_without_perplexity_and_exams(tmp_path, monkeypatch) -> None:
@@ -80,7 +79,7 @@ def test_seeds_of_a_name_are_one_row(tmp_path, monkeypatch) -> None:
     )
     assert (
         rows_of(monkeypatch, tmp_path, "--exams", tmp_path)[0]
-        == "| gru | 9.00 ± 1.00 (3 seeds) | 0.700 | 63 |"
+        == "| gru | 9.00 ± 1.00 (3 seeds) | 0.700 ± 0.173 (3 seeds) | 63 |"
     )
 
 
