@@ -17,13 +17,12 @@ from elmo_framework.api.arguments import (
     require_words,
 )
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.files.load import BiLmFiles, read_bilm
-from elmo_framework.bilm.files.published import file_place
+from elmo_framework.bilm.files.load import read_bilm
+from elmo_framework.bilm.files.published import files_at
 from elmo_framework.bilm.layer_mix import ScalarMix
 from elmo_framework.bilm.layer_output import LayerOutput, framed_mask, without_boundaries
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
-from elmo_framework.io.download import local_file
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
 from elmo_framework.layers.carried_state import require_state
 from elmo_framework.layers.word_vector_cache import WordVectorCache
@@ -311,10 +310,7 @@ def _trained_or_frozen(
         return module if is_trained else FrozenBiLm(module.eval())
     if options_file is None or weight_file is None:
         raise ValueError("pass both options_file and weight_file, or module")
-    files = BiLmFiles(
-        local_file(file_place(options_file, "options.json")),
-        local_file(file_place(weight_file, "weights.hdf5")),
-    )
+    files = files_at(options_file, weight_file)
     if requires_grad:
         return read_bilm(files, requires_grad=True)
     return open_frozen(files)

@@ -104,7 +104,7 @@ class Manifest:
             "counts": self.counts,
             "files": [asdict(entry) for entry in self.files],
         }
-        return json.dumps(written, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(written, indent=2) + "\n"
 
     @classmethod
     def read(cls, root: Path) -> Manifest:

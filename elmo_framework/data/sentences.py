@@ -85,11 +85,13 @@ def sentence_digest(
     Args:
         words: of the sentence.
         separator: joins the words. None puts its length before each word; so does a separator
-            that a word contains.
+            that a word contains, and a sentence of one empty word, which joins like no words.
         num_bytes: the size of the digest.
     """
     text = "" if separator is None else separator.join(words)
-    is_ambiguous = separator is not None and text.count(separator) > max(0, len(words) - 1)
+    is_ambiguous = separator is not None and (
+        text.count(separator) > max(0, len(words) - 1) or list(words) == [""]
+    )
     if separator is None or is_ambiguous:
         text = "".join(f"{len(word)}:{word}" for word in words)
     kind = b"lengths" if is_ambiguous else b""  # so that no other digest is equal

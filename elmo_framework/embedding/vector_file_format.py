@@ -267,7 +267,7 @@ class Hdf5Format(VectorFileFormat):
 
 
 def _require_name(file: h5py.File, line: Line, *, is_first: bool) -> None:
-    if not line.text.strip("./"):
+    if not line.text.strip("./") or "\0" in line.text:
         raise ValueError("HDF5 does not allow this name")
     if not is_first or line.text in file:
         raise ValueError("an earlier line has the same words")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -128,6 +128,13 @@ class ElmoVectorizer(*_bases):  # type: ignore[misc]
         self.num_features_ = int(np.prod(empty.shape[1:]))
         self.digest_ = _digest(encoder)
         return self
+
+    def fit_transform(
+        self, texts: Iterable[str | Sequence[str]], y: object = None
+    ) -> Float[NDArray[np.float32], "texts dim"]:
+        """Call `fit` and `transform`, also with an iterator, which can be read once only."""
+        texts = list(texts) if isinstance(texts, Iterator) else texts
+        return self.fit(texts, y).transform(texts)
 
     def transform(
         self, texts: Iterable[str | Sequence[str]]

@@ -41,6 +41,9 @@ _MANIFEST_LIMIT = 1 << 24
 _MOST_BYTES, _MOST_RATIO = 1 << 30, 200
 """More than both, in total and compared with the archive, is not unpacked; as of texts."""
 
+_LONGEST_NAME = 255
+"""Bytes of a name of a file, on the usual file systems."""
+
 _COMPRESSION = 6
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error)
 
@@ -241,9 +244,14 @@ def _manifest(tar: tarfile.TarFile, archive: Path) -> dict[str, dict[str, Any]]:
         raise DataError(f"{MANIFEST} is damaged", path=archive) from error
     if not is_sound:
         raise DataError(f"{MANIFEST} is damaged", path=archive)
+    folders = {str(folder) for name in files for folder in PurePosixPath(name).parents}
     for name in files:
         if not _is_inside(name):
             raise DataError(f"the member {name!r} would be outside the folder", path=archive)
+        if name in folders:
+            raise DataError(f"the member {name!r} is a file, and others are in it", path=archive)
+        if any(len(os.fsencode(part)) > _LONGEST_NAME for part in PurePosixPath(name).parts):
+            raise DataError(f"the name of the member {name[:40]!r}... is too long", path=archive)
     return files
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import string
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -12,7 +13,7 @@ from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from filelock import FileLock
@@ -26,6 +27,9 @@ from elmo_framework.io.process import variable
 _OFFLINE, _MIRRORS = "ELMO_OFFLINE", "ELMO_MIRROR"
 _CHUNK = 1 << 18
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_FAILURES = (HTTPException, OSError, UnicodeError)
+"""What urllib raises; UnicodeError is for names of hosts that are too long."""
+
 _TIMEOUT = 60.0
 """Seconds without a byte."""
 
@@ -83,7 +87,7 @@ def why_unreachable(url: str) -> str:
     for address in () if reason else _addresses(url):
         try:
             _open(Request(address, method="HEAD")).close()
-        except (HTTPException, OSError) as error:
+        except _FAILURES as error:
             is_refused = isinstance(error, HTTPError) and error.code in _NO_HEAD
             reason = _reason(error)
             if is_refused:
@@ -101,8 +105,15 @@ def offline() -> Iterator[None]:
 
 
 def cached_path(url: str) -> Path:
-    """Return the path in the cache for a URL; the file need not exist."""
-    name = PurePosixPath(urlsplit(url).path).name or "file"
+    """Return the path in the cache for a URL; the file need not exist.
+
+    Raises:
+        DataError: the URL is not valid.
+    """
+    try:
+        name = PurePosixPath(urlsplit(url).path).name or "file"
+    except ValueError as error:
+        raise DataError(f"{url}: not a valid URL ({error})") from error
     return cache_root() / "downloads" / f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{name}"
 
 
@@ -134,7 +145,7 @@ def _download(url: str, path: Path) -> None:
     for address in _addresses(url):
         try:
             _fetch(address, partial)
-        except (HTTPException, OSError) as error:
+        except _FAILURES as error:
             where = "" if address == url else f"{address}: "
             failures.append(where + _reason(error))
             continue
@@ -147,7 +158,15 @@ def _download(url: str, path: Path) -> None:
 def _addresses(url: str) -> list[str]:
     """Return where a file may be: below each mirror, and at its URL."""
     mirrors = os.environ.get(_MIRRORS, "").split()
-    return [*(mirror.rstrip("/") + urlsplit(url).path for mirror in mirrors), url]
+    mirrored = [mirror.rstrip("/") + urlsplit(url).path for mirror in mirrors]
+    return [_quoted(address) for address in (*mirrored, url)]
+
+
+def _quoted(url: str) -> str:
+    """Percent-encode letters and spaces that a URL may not contain, as browsers do."""
+    host = re.match(r"\w+://[^/?#]*", url)
+    end = 0 if host is None else host.end()
+    return url[:end] + quote(url[end:], safe=string.punctuation)
 
 
 def _fetch(url: str, partial: Path) -> None:

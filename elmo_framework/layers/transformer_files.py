@@ -93,8 +93,7 @@ def transformer_reference(folder: Path) -> Reference:
         DataError: a file is missing or cannot be read.
     """
     require_transformer(folder)
-    names = [CONFIG, *_TOKENIZERS, *_TOKENIZER_OPTIONS]
-    paths = [folder / name for name in names if (folder / name).is_file()]
+    paths = _small_files(folder)
     if torch.get_default_device().type != "meta":
         paths += sorted(folder.glob("model*.safetensors"))
     try:
@@ -105,9 +104,12 @@ def transformer_reference(folder: Path) -> Reference:
 
 def files_of_transformer(folder: Path) -> list[Path]:
     """Return the files of a transformer that are read: configuration, tokenizer and weights."""
+    return [*_small_files(folder), *sorted(folder.glob("model*.safetensors*"))]
+
+
+def _small_files(folder: Path) -> list[Path]:
     names = [CONFIG, *_TOKENIZERS, *_TOKENIZER_OPTIONS]
-    paths = [folder / name for name in names if (folder / name).is_file()]
-    return [*paths, *sorted(folder.glob("model*.safetensors*"))]
+    return [folder / name for name in names if (folder / name).is_file()]
 
 
 def read_tokenizer(folder: Path) -> Any:

@@ -18,12 +18,11 @@ from torch import Tensor
 
 from elmo_framework.api.arguments import carried_for, require_list
 from elmo_framework.api.encoder import torch_device
+from elmo_framework.api.layer_selection import select_layers
 from elmo_framework.api.pretrained import PretrainedBiLm
-from elmo_framework.bilm.files.load import BiLmFiles
-from elmo_framework.bilm.files.published import file_place
+from elmo_framework.bilm.files.published import files_at
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.errors import DataError, allowed
-from elmo_framework.io.download import local_file
 from elmo_framework.io.files import replacing
 from elmo_framework.layers.bilm_source import open_frozen
 
@@ -57,10 +56,7 @@ class ElmoEmbedder:
         *,
         state: Literal["reset", "carry"] = "reset",
     ) -> None:
-        files = BiLmFiles(
-            local_file(file_place(options_file, "options.json")),
-            local_file(file_place(weight_file, "weights.hdf5")),
-        )
+        files = files_at(options_file, weight_file)
         device = "cpu" if cuda_device < 0 else f"cuda:{cuda_device}"
         self._bilm = PretrainedBiLm(
             open_frozen(files),
@@ -159,7 +155,7 @@ class ElmoEmbedder:
                 if key in file:
                     _LOG.warning("line %d: %r was written before; skipped", number + 1, line)
                     continue
-                file.create_dataset(key, data=_selected(layers, output_format))
+                file.create_dataset(key, data=select_layers(layers, output_format))
             if not (forget_sentences or use_sentence_keys):
                 numbers = {line: str(number) for number, line in enumerate(lines)}
                 text = json.dumps(numbers)
@@ -171,12 +167,6 @@ def _read_lines(input_file: IO[str], *, as_keys: bool) -> list[str]:
     for number, line in enumerate(lines, start=1):
         if not line:
             raise DataError("a blank line has no vectors", line=number)
-        if as_keys and ("/" in line or line == "."):
+        if as_keys and ("/" in line or "\0" in line or line == "."):
             raise DataError(f"HDF5 allows no dataset with the name {line!r}", line=number)
     return lines
-
-
-def _selected(layers: NDArray[np.float32], output_format: OutputFormat) -> NDArray[np.float32]:
-    if output_format == "average":
-        return np.asarray(layers.mean(axis=0), np.float32)
-    return layers if output_format == "all" else np.asarray(layers[-1], np.float32)

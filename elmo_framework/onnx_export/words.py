@@ -161,7 +161,7 @@ def _embedding(embedder: EmbeddingTokenEmbedder, words: Words) -> Value:
     }
     ids = words.table("words", description, [])
     table = graph.table(vectors.detach()[rows])
-    return words.at_tokens(graph.add("Gather", table, ids))
+    return _projected(embedder.projection, words.at_tokens(graph.add("Gather", table, ids)), words)
 
 
 _NUM_SPECIAL = 2
@@ -189,11 +189,15 @@ def _elmo(embedder: ElmoTokenEmbedder, words: Words) -> Value:
         layers = _rounded(layers)
     assert embedder.mix is not None
     vectors = layers.at_tokens(_mix(embedder.mix, layers), words.mask)
-    if isinstance(embedder.projection, nn.Identity):
+    return _projected(embedder.projection, vectors, words)
+
+
+def _projected(projection: nn.Module, vectors: Value, words: Words) -> Value:
+    if isinstance(projection, nn.Identity):
         return vectors
-    assert isinstance(embedder.projection, nn.Linear)
-    weight, bias = embedder.projection.weight, embedder.projection.bias
-    return masked(words.graph, words.graph.linear(vectors, weight, bias), words.mask)
+    assert isinstance(projection, nn.Linear)
+    projected = words.graph.linear(vectors, projection.weight, projection.bias)
+    return masked(words.graph, projected, words.mask)
 
 
 def _rounded(layers: BiLmLayers) -> BiLmLayers:

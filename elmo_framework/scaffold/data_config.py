@@ -281,4 +281,4 @@ def _cache(bilm: str, num_words: int) -> tuple[str, int]:
 def _rendered(name: str, **values: Any) -> str:
     """Fill in a template; the lines that its blocks leave blank are dropped."""
     text = template(f"{name}.jsonnet").render(values)
-    return "".join(f"{line}\n" for line in text.splitlines() if line.strip())
+    return "".join(f"{line}\n" for line in text.split("\n") if line.strip())

@@ -244,8 +244,11 @@ class Server:
         for index, value in enumerate(inputs):
             try:
                 to_bytes(value)
-            except ValueError as error:
-                message = "text that is not valid Unicode, or a number that JSON does not have"
+            except (ValueError, RecursionError) as error:
+                message = (
+                    "text that is not valid Unicode, a number that JSON does not have, or too "
+                    "many lists in lists"
+                )
                 raise HttpError(422, message, index=index) from error
             if _num_characters(value) > job.max_characters:
                 message = f"an input may have at most {job.max_characters:,} characters"

@@ -220,20 +220,25 @@ def _shown(listener: socket.socket) -> str:
 
 
 def _protocol(timeout: float) -> Any:
-    """Return uvicorn's protocol with a time for the first headers of a connection."""
+    """Return uvicorn's protocol with a time for the headers of each request."""
     base: Any = import_extra("uvicorn.protocols.http.h11_impl", "serve").H11Protocol
+    idle = import_extra("h11", "serve").IDLE
 
     class Protocol(base):  # type: ignore[misc]
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._first = self.loop.call_later(timeout, self._close_without_request)
+            self._headers_due = self.loop.call_later(timeout, transport.close)
 
-        def _close_without_request(self) -> None:
-            if self.cycle is None:
-                self.transport.close()
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            # The first byte ends uvicorn's time between two requests.
+            if self.conn.their_state is not idle:
+                self._headers_due.cancel()
+            elif self._headers_due.cancelled():
+                self._headers_due = self.loop.call_later(timeout, self.transport.close)
 
         def connection_lost(self, error: Exception | None) -> None:
-            self._first.cancel()
+            self._headers_due.cancel()
             super().connection_lost(error)
 
     return Protocol

@@ -33,6 +33,22 @@ PUBLISHED: dict[str, str] = {
 _PREFIX = "https://allennlp.s3.amazonaws.com/models/elmo"
 
 
+def files_at(options: str | Path, weights: str | Path) -> BiLmFiles:
+    """Return the files of a biLM of bilm-tf's format, downloaded if they must be.
+
+    Args:
+        options: a path, a URL, or the folder or the name of a biLM.
+        weights: the same.
+
+    Raises:
+        DataError: a file cannot be downloaded.
+    """
+    return BiLmFiles(
+        local_file(file_place(options, "options.json")),
+        local_file(file_place(weights, "weights.hdf5")),
+    )
+
+
 def file_place(place: str | Path, name: Literal["options.json", "weights.hdf5"]) -> str | Path:
     """Return the path or the URL of a file of a biLM with a name; a place as it is."""
     bilm, path = str(place), Path(place)

@@ -571,6 +571,12 @@ def test_manifest_has_texts_and_options(make: Make, tmp_path: Path) -> None:
     assert (settings["tokenizer"], settings["min_count"]) == ("whitespace", 2)
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_a_file_whose_name_is_not_utf_8_is_read(make: Make, tmp_path: Path) -> None:
+    corpus = make(name="te\udcffxt")
+    assert Manifest.read(corpus).settings["texts"] == [str(tmp_path / "te\udcffxt.txt")]
+
+
 def test_block_without_words_can_be_saved_and_loaded(tmp_path: Path) -> None:
     empty = TokenizedBlock.of(
         tokenize.Block(0, (), 0), tokenize.TextTokenizer("whitespace", "whitespace")

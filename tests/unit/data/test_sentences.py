@@ -34,6 +34,7 @@ def test_digest_is_that_of_existing_files(separator, num_bytes, text) -> None:
 
 def test_words_that_contain_the_separator_are_not_several_words() -> None:
     sentences = [["a\nb"], ["a", "b"], ["3:a\nb"], ["3:a", "b"], ["", "a", "b"], ["\na", "b"]]
+    sentences += [[], [""], ["", ""], ["\n"]]
     digests = {sentence_digest(words, separator="\n") for words in sentences}
     assert len(digests) == len(sentences)
 

@@ -217,6 +217,13 @@ def test_repeated_sentence_is_not_a_valid_key(job: Jobs, tmp_path: Path) -> None
     assert str(caught.value).startswith(message)
 
 
+def test_zero_byte_is_not_a_valid_key(job: Jobs, tmp_path: Path) -> None:
+    text = tmp_path / "keys.txt"
+    text.write_text("a b\nn\0ul\n")
+    with pytest.raises(DataError, match=r"keys.txt:2: .* \(HDF5 does not allow this name\)"):
+        embed(job(sentences=[text], use_sentence_keys=True))
+
+
 class Killed(BaseException):
     """Stands for a signal that no one can catch."""
 

@@ -57,6 +57,12 @@ def test_vectors_are_those_of_sentences(bilm: str, layers, pool) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_an_iterator_is_read_once(bilm: str) -> None:
+    found = ElmoVectorizer(bilm).fit_transform(iter(TEXTS))
+    np.testing.assert_array_equal(found, ElmoVectorizer(bilm).fit_transform(TEXTS))
+    assert len(found) == len(TEXTS)
+
+
 def test_several_layers_are_concatenated(bilm: str) -> None:
     both = ElmoVectorizer(bilm, layers=[0, 2]).fit(TEXTS)
     single = [ElmoVectorizer(bilm, layers=layer).fit_transform(TEXTS) for layer in (0, 2)]

@@ -95,6 +95,8 @@ HOSTILE: dict[str, tuple[list[Member], str]] = {
     "manifest without sizes": ([manifest({}, files={"a": {}})], "archive.json is damaged"),
     "outside": ([manifest({"../a": b"1"})], r"'\.\./a' would be outside"),
     "absolute": ([manifest({"/a": b"1"})], "'/a' would be outside"),
+    "in a file": ([manifest({"a": b"1", "a/b": b"1"})], "'a' is a file, and others are in it"),
+    "long name": ([manifest({"a/" + 128 * "ß": b"1"})], r"'a/ßß.*ß'\.\.\. is too long"),
     "drive": ([manifest({"c:\\a": b"1"})], "would be outside"),
     "too large": (
         [manifest({}, files={"a": {"bytes": 1 << 31, "sha256": ""}})],

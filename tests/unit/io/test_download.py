@@ -196,6 +196,21 @@ def test_no_server_is_an_error_that_names_the_url(server: Server) -> None:
     assert str(caught.value).startswith(f"{url}: not downloaded: connection failed (")
 
 
+def test_letters_that_a_url_cannot_have_are_encoded(server: Server) -> None:
+    url = server.url.replace("weights", "süße weights?ß=%41&b#c")
+    assert local_file(url).read_bytes() == CONTENT
+    assert server.paths == ["/models/s%C3%BC%C3%9Fe%20weights?%C3%9F=%41&b"]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [("http://[bad/a", "not a valid URL"), (f"http://{64 * 'a'}.b/a", "not downloaded: encoding")],
+)
+def test_invalid_url_is_an_error(url: str, reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        local_file(url)
+
+
 def test_offline_uses_only_cached_files(server: Server, monkeypatch) -> None:
     path = local_file(server.url)
     monkeypatch.setenv("ELMO_OFFLINE", "1")

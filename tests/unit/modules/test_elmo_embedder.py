@@ -93,6 +93,8 @@ def test_what_cannot_be_written_is_reported(embedder: ElmoEmbedder, tmp_path: Pa
         embedder.embed_file(io.StringIO("a\n\nb\n"), path)
     with pytest.raises(DataError, match="HDF5 allows no dataset with the name 'a / b'"):
         embedder.embed_file(io.StringIO("a / b\n"), path, use_sentence_keys=True)
+    with pytest.raises(DataError, match="1: HDF5 allows no dataset"):
+        embedder.embed_file(io.StringIO("n\0ul\n"), path, use_sentence_keys=True)
     with pytest.raises(ValueError, match="output_format is 'al'; choose from all, average, top"):
         embedder.embed_file(io.StringIO("a\n"), path, "al")
     with pytest.raises(ValueError, match="use_sentence_keys writes the sentences"):

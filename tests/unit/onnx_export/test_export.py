@@ -51,7 +51,13 @@ PAIRS = [
 LSTM = {"type": "lstm", "hidden_size": 6, "bidirectional": True}
 LAYER = {"num_layers": 1, "hidden_dims": 7, "activations": "tanh"}
 WORDS = {"type": "embedding", "embedding_dim": 5, "lowercase": True}
-CASED = {"type": "embedding", "embedding_dim": 3, "case_fallback": True, "min_count": 2}
+CASED = {
+    "type": "embedding",
+    "embedding_dim": 3,
+    "case_fallback": True,
+    "min_count": 2,
+    "projection_dim": 4,
+}
 CHARACTERS = {
     "type": "character_encoding",
     "embedding": {"embedding_dim": 4},

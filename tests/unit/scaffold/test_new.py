@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -92,6 +93,11 @@ TEXTS = {"type": "text_classification_json", "text_key": "text", "label_key": "l
 PAIRS = {"type": "snli", "label_key": "label"}
 DATA: dict[str, tuple[Writer, str, dict[str, Any]]] = {
     "comma": (table("data.csv", "id,text,label", lambda n: f"{n},{text(n)},{label(n)}"), "", TEXTS),
+    "line separators": (
+        table("data.csv", "my\u2028text,la\x85bel", lambda n: f"{text(n)},{label(n)}"),
+        "--text my\u2028text --label la\x85bel",
+        {"text_key": "my\u2028text", "label_key": "la\x85bel"},
+    ),
     "semicolon": (
         table(
             "data.csv",
@@ -220,7 +226,7 @@ def data_path() -> Path:
 
 def new(flags: str = "") -> tuple[int, Path]:
     data = data_path()
-    return main(["new", str(data), *flags.split()]), Path("data.jsonnet")
+    return main(["new", str(data), *shlex.split(flags)]), Path("data.jsonnet")
 
 
 @pytest.mark.parametrize("kind", DATA)

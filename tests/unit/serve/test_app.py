@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from elmo_framework.serve import app
+from elmo_framework.serve.answers import to_bytes
 from elmo_framework.serve.app import Server
 from tests.served_runs import ENCODERS, RUNS, CannedNeighbors, CannedRun, canned_server
 
@@ -114,6 +115,18 @@ def test_bad_requests_get_one_shape(
     answer = client.post(path, content=body, headers=JSON)
     assert answer.status_code == status
     assert message in error(answer)["message"]
+
+
+def test_input_too_deep_for_python_is_refused(client, monkeypatch) -> None:
+    def fail(value: object) -> bytes:
+        if isinstance(value, str):
+            raise RecursionError
+        return to_bytes(value)
+
+    monkeypatch.setattr(app, "to_bytes", fail)
+    answer = client.post("/predict/ner", json={"inputs": ["a"]})
+    assert answer.status_code == 422
+    assert "too many lists in lists" in error(answer)["message"]
 
 
 def test_characters_of_an_input_are_those_of_its_texts(client: TestClient) -> None:

@@ -88,6 +88,12 @@ def test_a_silent_connection_is_closed() -> None:
         with socket.create_connection((host, int(port)), timeout=10) as client:
             client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")  # and no end of the headers
             assert client.recv(100) == b""
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            client.sendall(f"GET /health HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert client.recv(10_000).startswith(b"HTTP/1.1 200")
+            client.sendall(b"GET / HTTP/1.1\r\n")  # the second request of the connection
+            while client.recv(10_000):
+                pass
 
 
 def _slow(self: CannedRun, inputs: Any) -> list[dict[str, Any]]:
