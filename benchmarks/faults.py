@@ -107,6 +107,7 @@ _NN = [
         "nn/highway_lstm.py",
         ("reversed_rows(rows, mask) if self.is_backward else rows", "rows"),
         ("else outputs) * mask[:, :, None]", "else outputs)"),
+        ("return outputs if mask is None", "return outputs if True"),
     ),
     *_faults(
         "nn/highway_layer.py",

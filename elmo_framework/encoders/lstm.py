@@ -159,13 +159,13 @@ class AlternatingLstm(Encoder):
     """Stacked highway LSTMs: the first reads forward, the second backward, and so on.
 
     h_l = HighwayLSTM_l(h_(l-1)), forward where l is odd and backward where it is even (He et al.
-    2017, section 2.1).
+    2017, section 2).
 
     Args:
         hidden_size: output dimension of each layer.
         num_layers: number of layers.
-        recurrent_dropout_probability: dropout rate of the hidden state between words, with the
-            same mask at each word of a row.
+        recurrent_dropout_probability: dropout rate of the output of each layer, which the next
+            word and the next layer read, with the same mask at each word of a row.
         use_highway: whether each layer adds a gated product of its input to its output.
         use_input_projection_bias: whether that product has a bias.
     """
@@ -218,10 +218,10 @@ class StackedBidirectionalLstm(Encoder):
     Args:
         hidden_size: output dimension of one direction.
         num_layers: number of layers.
-        recurrent_dropout_probability: dropout rate of the hidden state between words, with the
-            same mask at each word of a row.
-        layer_dropout_probability: variational dropout rate of the output of each layer but the
-            last.
+        recurrent_dropout_probability: dropout rate of the output of each layer, which the next
+            word and the next layer read, with the same mask at each word of a row.
+        layer_dropout_probability: rate of another variational dropout of the output of each layer
+            but the last, which only the next layer reads.
         use_highway: whether each direction adds a gated product of its input to its output.
     """
 

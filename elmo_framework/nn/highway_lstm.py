@@ -15,14 +15,15 @@ from elmo_framework.nn.part import Gates, TensorPart
 
 
 class HighwayLstm(TensorPart):
-    """An LSTM whose output is mixed with a product of its input (He et al. 2017, section 2.1).
+    """An LSTM whose output is mixed with a product of its input (He et al. 2017, section 2).
 
-    i, j, f, o = W x + U (m * h) + b;  c' = sigmoid(f) c + sigmoid(i) tanh(j);
-    t = sigmoid(W_t x + U_t (m * h) + b_t);
-    h' = t * sigmoid(o) tanh(c') + (1 - t) * W_k x,
+    i, j, f, o = W x + U h + b;  c' = sigmoid(f) c + sigmoid(i) tanh(j);
+    t = sigmoid(W_t x + U_t h + b_t);
+    h' = m * (t * sigmoid(o) tanh(c') + (1 - t) * W_k x),
 
-    where m is a row's dropout mask, the same at each step (Gal and Ghahramani 2016). Blocks of
-    weights are initialized orthonormal, b of f to 1, the other biases to 0.
+    where m is a row's dropout mask, the same at each step (Gal and Ghahramani 2016). The output is
+    h', so the next step and the next layer read the same masked values. Blocks of weights are
+    initialized orthonormal, b of f to 1, the other biases to 0.
 
     Args:
         input_dim: dimension of x.
@@ -90,7 +91,9 @@ class HighwayLstm(TensorPart):
 
     def _outputs(self, words: Tensor, sizes: Sequence[int], *, is_backward: bool) -> Tensor:
         mask = self._mask(sizes[0]) if sizes else None
-        return read_highway(words, self._weights(), mask, sizes, is_backward=is_backward)
+        outputs = read_highway(words, self._weights(), mask, sizes, is_backward=is_backward)
+        # `read_highway` masks what the next step reads, and returns the outputs without the mask.
+        return outputs if mask is None else outputs * torch.cat([mask[:size] for size in sizes])
 
     def parameter_gates(self, name: str) -> Gates | None:
         match name:

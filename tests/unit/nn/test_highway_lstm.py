@@ -10,6 +10,7 @@ from elmo_framework.nn.highway_lstm import HighwayLstm
 from elmo_framework.nn.packing import Packing
 
 SIZES = [4, 3, 3, 1]
+IS_WORD = torch.tensor([[row < size for size in SIZES] for row in range(SIZES[0])])
 DIRECTIONS = pytest.mark.parametrize("is_backward", [False, True])
 OPTIONS = pytest.mark.parametrize(
     "options", [{}, {"has_carry_bias": False}, {"use_highway": False}], ids=str
@@ -36,8 +37,9 @@ def plain(module: HighwayLstm, inputs: Tensor, mask: Tensor | None = None) -> Te
         places = [first + row for first, size in zip(firsts, SIZES, strict=True) if row < size]
         hidden = memory = inputs.new_zeros(5)
         for place in reversed(places) if module.is_backward else places:
-            kept = hidden if mask is None else hidden * mask[row]
-            hidden, memory = plain_step(module, inputs[place], kept, memory)
+            hidden, memory = plain_step(module, inputs[place], hidden, memory)
+            if mask is not None:
+                hidden = hidden * mask[row]
             outputs[place] = hidden
     return torch.stack([outputs[place] for place in range(len(inputs))])
 
@@ -147,18 +149,29 @@ def test_without_gradients_the_values_are_the_same(is_backward):
 
 
 @DIRECTIONS
-def test_dropout_mask_is_the_same_at_each_step(is_backward):
-    module, inputs = layer(is_backward=is_backward, recurrent_dropout=0.5), words()
+@OPTIONS
+@pytest.mark.parametrize("is_padded", [False, True])
+def test_one_dropout_mask_per_row_acts_on_state_and_output(options, is_backward, is_padded):
+    module, inputs = layer(is_backward=is_backward, recurrent_dropout=0.5, **options), words()
+    packing = Packing.of(IS_WORD)
     torch.manual_seed(3)
     mask = functional.dropout(torch.ones(SIZES[0], 5, dtype=torch.float64), 0.5)
 
     torch.manual_seed(3)
-    outputs = module(inputs, SIZES)
+    if is_padded:
+        outputs = packing.pack(module.read_rows(packing.unpack(inputs), IS_WORD))
+    else:
+        outputs = module(inputs, SIZES)
     expected = plain(module, inputs, mask)
 
     torch.testing.assert_close(outputs, expected)
-    found, gradient = (torch.autograd.grad(each.sum(), inputs) for each in (outputs, expected))
-    torch.testing.assert_close(found, gradient)
+    leaves, upstream = [inputs, *module.parameters()], torch.randn_like(expected)
+    for found, gradient in zip(
+        torch.autograd.grad(outputs, leaves, upstream),
+        torch.autograd.grad(expected, leaves, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, gradient)
 
 
 def test_nothing_is_dropped_in_evaluation():
@@ -195,10 +208,10 @@ def test_recurrence_has_the_precision_of_the_weights():
 @DIRECTIONS
 def test_padded_rows_are_read_as_packed_ones(is_backward):
     module, inputs = layer(is_backward=is_backward), words()
-    mask = torch.tensor([[row < size for size in SIZES] for row in range(SIZES[0])])
-    packing = Packing.of(mask)
+    packing = Packing.of(IS_WORD)
+    padded = packing.unpack(inputs).masked_fill(~IS_WORD[:, :, None], 9.0)
 
-    found = module.read_rows(packing.unpack(inputs).masked_fill(~mask[:, :, None], 9.0), mask)
+    found = module.read_rows(padded, IS_WORD)
 
     torch.testing.assert_close(packing.pack(found), module(inputs, SIZES))
-    assert not found[~mask].any()
+    assert not found[~IS_WORD].any()
