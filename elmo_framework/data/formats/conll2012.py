@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ _BEGINS, _ENDS = re.compile(r"#begin|#\s*begin document"), re.compile(r"#\s*end 
 _CELL = re.compile(r"(?:\(([^()*]+))?\*(\)?)|\(([^()*]+)\)")
 _ALLOWED = "'(LABEL*', '*)', '(LABEL*)' and '*'"
 _BEGIN = re.compile(r"#\s*begin document \((.*)\)(?:; part (\d+))?")
+_ESCAPED = {"/.": ".", "/?": "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,11 @@ def _part(row: Row, path: Path) -> str:
     return f"{int(row.columns[_PART]):03}"
 
 
+def unescaped(words: Iterable[str]) -> tuple[str, ...]:
+    """Return words with `.` for OntoNotes's `/.` and `?` for `/?`, as e2e-coref and AllenNLP do."""
+    return tuple(_ESCAPED.get(word, word) for word in words)
+
+
 def tags_of_brackets(cells: Sequence[str], what: str) -> list[str]:
     """Return the BIO tags of a column of brackets: `(LABEL*`, `*)`, `(LABEL*)` or `(LABEL)`, `*`.
 
@@ -146,5 +152,6 @@ def tags_of_brackets(cells: Sequence[str], what: str) -> list[str]:
         tags.append("O" if label is None else f"{'I' if begun is None else 'B'}-{label}")
         open_label = None if cell.endswith(")") else label
     if open_label is not None:
-        raise CellError(len(cells) - 1, f"the {what} {open_label!r} does not end")
+        begin = max(position for position, tag in enumerate(tags) if tag.startswith("B-"))
+        raise CellError(begin, f"the {what} {open_label!r} does not end")
     return tags

@@ -14,7 +14,7 @@ from typing import Any, final
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
 from elmo_framework.data.formats.columns import placed_cells
-from elmo_framework.data.formats.conll2012 import Conll2012Sentence, read_conll2012
+from elmo_framework.data.formats.conll2012 import Conll2012Sentence, read_conll2012, unescaped
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Record, is_words, string_of, value_of
 from elmo_framework.data.inputs import PredictionInput
@@ -100,7 +100,7 @@ class ConllCoreferenceReader(CoreferenceReader):
 
     def _unlabeled(self, sentences: Sequence[Conll2012Sentence]) -> Document:
         return Document(
-            sentences=tuple(tuple(map(_unescaped, sentence.words)) for sentence in sentences),
+            sentences=tuple(unescaped(sentence.words) for sentence in sentences),
             clusters=None,
             key=sentences[0].document_id,
             part=sentences[0].part,
@@ -125,11 +125,6 @@ def _clusters(sentences: Sequence[Conll2012Sentence], file: Path) -> tuple[Clust
             entities[entity].append(Mention(num_words + start, num_words + end))
         num_words += len(sentence.words)
     return clusters_of(entities.values())
-
-
-def _unescaped(word: str) -> str:
-    # OntoNotes has punctuation with a slash before it; e2e-coref and AllenNLP remove it as well.
-    return word[1:] if word in ("/.", "/?") else word
 
 
 @final

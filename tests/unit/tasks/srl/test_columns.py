@@ -28,7 +28,7 @@ def test_inside_tag_without_beginning_starts_an_argument():
 @pytest.mark.parametrize(
     ("cells", "position", "message"),
     [
-        (["*", "(A0*", "*"], 2, "the argument 'A0' does not end"),
+        (["(A1)", "(A0*", "*"], 1, "the argument 'A0' does not end"),
         (["*", "*)"], 1, "'*)' ends an argument that has not begun"),
         (["(A0*", "(A1*)", "*)"], 1, "'(A1*)' begins inside the argument 'A0'"),
         (

@@ -43,18 +43,28 @@ def test_brackets_become_tags(tmp_path: Path) -> None:
     assert first.tags == ("B-GPE", "L-GPE", "O", "U-ORG", "O")
 
 
-def test_the_testaments_have_no_entities(tmp_path: Path) -> None:
-    file(tmp_path / "nw", SENTENCE)
-    file(tmp_path / "pt", SENTENCE)
-    assert len(read(tmp_path / "**/*gold_conll")) == 1
-    with pytest.raises(DataError, match="entities are not annotated"):
-        read(tmp_path / "pt")
+def test_documents_of_the_testaments_are_skipped(tmp_path: Path) -> None:
+    text = file(tmp_path, SENTENCE).read_text()
+    testament = text.replace("nw/a", "pt/nt/40/a").replace("(GPE*", "*").replace("*)", "*")
+    for name, documents in {"a": [text, testament], "b": [testament]}.items():
+        begun = (f"#begin document ({document.split()[0]})\n{document}" for document in documents)
+        (tmp_path / f"{name}.gold_conll").write_text("#end document\n".join(begun))
+    (tmp_path / "c.gold_conll").write_text(testament)
+
+    assert len(read(tmp_path)) == 1
+    for name in "bc":
+        with pytest.raises(DataError, match="entities are not annotated"):
+            read(tmp_path / f"{name}.gold_conll")
+
+
+def test_a_folder_called_pt_is_read(tmp_path: Path) -> None:
+    assert len(read(file(tmp_path / "pt", SENTENCE))) == 1
 
 
 @pytest.mark.parametrize(
     ("cells", "message", "line"),
     [
-        (["(GPE*", "*"], "the entity 'GPE' does not end", 2),
+        (["*", "(GPE*", "*"], "the entity 'GPE' does not end", 2),
         (["*", "GPE)"], "'GPE\\)' is not a valid cell for an entity", 2),
         (["(GPE*", "(ORG)"], "begins inside the entity 'GPE'", 2),
     ],
