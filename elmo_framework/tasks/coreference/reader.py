@@ -134,7 +134,8 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
 
     `doc_key` is the name of the document, or with `key_has_part` that and the number of its part,
     as e2e-coref names those of CoNLL-2012: `nw/lamp_01_0`. `speakers` are as many as the words;
-    `clusters` are lists of [first word, last word], counted through the sentences from 0.
+    `clusters` are lists of [first word, last word], counted through the sentences from 0. `genre`
+    has precedence over the genre in the name of the document.
 
     Args:
         key_has_part: whether the last `_` of `doc_key` is followed by the number of a part, so that
@@ -160,12 +161,8 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
         return map(self._document, self.records(file))
 
     def unlabeled(self, record: Record) -> Document:
-        """Make an example without clusters; the object's `genre` has precedence."""
         with record.located():
-            document = self._unlabeled(record.values)
-            if "genre" in record.values:
-                document = replace(document, genre=string_of(record.values, "genre"))
-            return document
+            return self._unlabeled(record.values)
 
     def _document(self, record: Record) -> Document:
         with record.located():
@@ -182,7 +179,7 @@ class JsonCoreferenceReader(RecordReader[Document], CoreferenceReader):
             key=key,
             part=part,
             speakers=word_lists(values, "speakers") if "speakers" in values else None,
-            genre=self.genre(key),
+            genre=string_of(values, "genre") if "genre" in values else self.genre(key),
         )
 
 

@@ -101,6 +101,16 @@ def test_document_name_may_include_its_part(tmp_path: Path):
     assert (divided.key, divided.part, divided.genre) == ("nw/doc_0", "012", "nw")
 
 
+def test_genre_of_an_object_has_precedence_everywhere(tmp_path: Path):
+    path = tmp_path / "a.jsonlines"
+    path.write_text('{"doc_key": "nw/doc", "genre": "tc", "sentences": [["Go"]], "clusters": []}')
+    reader = parse(DatasetReader, "coref_jsonlines", source="a.jsonnet").build()
+
+    examples = [*reader.read(path), *(each.example for each in reader.read_inputs(path))]
+
+    assert [each.genre for each in examples] == ["tc", "tc"]
+
+
 @pytest.mark.parametrize("key", ["nw/doc", "nw/doc_x", "_3", ""])
 def test_name_without_a_part_is_refused(key: str, tmp_path: Path):
     path = tmp_path / "a.jsonlines"
