@@ -115,16 +115,13 @@ class NeighborTask(HeadTask[Occurrences, OccurrencesBatch]):
     def example(self, inputs: Mapping[str, Any], tokenizer: Tokenizer) -> Occurrences:
         """Make an example of `lemma` and `occurrences`, each with `sentence`, `start` and `end`."""
         record = Record(inputs)
+        lemma = record.text("lemma")
         occurrences = [
-            SenseSentence(
-                each.words("sentence", tokenizer),
-                (read_target(each, lemma=record.text("lemma"), pos=""),),
-            )
-            for each in record.records("occurrences")
+            _occurrence(each, lemma, tokenizer) for each in record.records("occurrences")
         ]
         if len(occurrences) < 2:
             raise DataError("'occurrences' needs two or more sentences")
-        return Occurrences(record.text("lemma"), tuple(occurrences))
+        return Occurrences(lemma, tuple(occurrences))
 
     def to_json(self, prediction: Sequence[Neighborhood], example: Occurrences) -> dict[str, Any]:
         return {
@@ -133,6 +130,12 @@ class NeighborTask(HeadTask[Occurrences, OccurrencesBatch]):
                 sorted(near, key=lambda each: (-near[each], each)) for near in prediction
             ],
         }
+
+
+def _occurrence(record: Record, lemma: str, tokenizer: Tokenizer) -> SenseSentence:
+    words, target = record.words("sentence", tokenizer), read_target(record, lemma=lemma, pos="")
+    with record.located():
+        return SenseSentence(words, (target,))
 
 
 @final

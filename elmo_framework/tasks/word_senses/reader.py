@@ -81,6 +81,10 @@ class SemcorReader(RecordReader[SenseSentence], SenseReader):
     formats = (FileFormat.JSON_LINES,)
     input_keys, input_type, other_keys = ("tokens",), list, ("senses",)
 
+    def takes(self, values: Mapping[str, Any]) -> bool:
+        """Return whether values have `tokens`; those with `targets` are left to the task."""
+        return "targets" not in values and super().takes(values)
+
     def examples(self, file: Path) -> Iterator[SenseSentence]:
         return map(self._example, self.records(file))
 

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from elmo_framework.commands.main import main
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment import load
 from elmo_framework.metrics.word_senses import NeighborPurity
 from elmo_framework.tasks.word_senses import LemmaReader
-from elmo_framework.tasks.word_senses.neighbors import neighborhoods
+from elmo_framework.tasks.word_senses.neighbors import NeighborTask, neighborhoods
 
 
 def write_corpus(folder: Path) -> Path:
@@ -86,6 +87,13 @@ def test_purity_is_a_mean_over_words() -> None:
     assert metric.score(sums)["purity"] == pytest.approx((1 + (0.5 + 1 + 0) / 3) / 2)
     assert metric.score(sums)["prior"] == pytest.approx((1 + (0.5 + 0.5 + 0) / 3) / 2)
     assert metric.score({}) == {"purity": 0.0, "prior": 0.0}
+
+
+def test_span_out_of_range_is_an_error_of_its_occurrence() -> None:
+    occurrences = [{"sentence": "the bank", "start": start, "end": start + 1} for start in (1, 2)]
+    message = r"occurrences\[1\]: words 2 to 3 are out of range for 2 words"
+    with pytest.raises(DataError, match=message):
+        NeighborTask().example({"lemma": "bank", "occurrences": occurrences}, WhitespaceTokenizer())
 
 
 def test_run_scores_and_predicts_neighbors(tmp_path: Path) -> None:

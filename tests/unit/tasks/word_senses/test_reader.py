@@ -59,6 +59,11 @@ def test_inputs_have_no_senses_and_need_no_keys(tmp_path: Path) -> None:
     assert {target.senses for each in semcor for target in each.example.targets} == {None}
 
 
+def test_semcor_leaves_objects_with_targets_to_the_task() -> None:
+    assert SemcorReader().takes({"tokens": ["bank"]})
+    assert not SemcorReader().takes({"tokens": ["bank"], "targets": []})
+
+
 @pytest.mark.parametrize(
     ("record", "message"),
     [
