@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, final
@@ -138,7 +138,7 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
 
     Args:
         tokenizer: tokenizer of the texts.
-        labels: the folders to read; null for all.
+        labels: the folders to read, of a pattern too; null for all.
         encoding: the encoding of the files, such as `utf-8` or `latin-1`.
         max_sequence_length: truncate texts to this number of words; null for no limit.
         max_instances: maximum number of texts to read, evenly over the labels; null for all.
@@ -176,7 +176,9 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
             for file in data_files(path):
                 yield PredictionInput(self._text(file, None), {"file": str(file)})
             return
-        for label, files in self._by_label(path).items():
+        # Files of a pattern need no label here.
+        by_label = self._by_label(path) if path.is_dir() else _by_folder(path)
+        for label, files in by_label.items():
             for file in files:
                 fields = {"file": str(file), "label": label}
                 yield PredictionInput(self._text(file, None), fields)
@@ -187,25 +189,27 @@ class FolderTextClassificationReader(DatasetReader[ClassifiedText]):
         return list(chain.from_iterable(self._by_label(path).values()))
 
     def _by_label(self, path: Path) -> dict[str, list[Path]]:
-        """Return the files of each label, sorted."""
+        """Return the files of each label that is read, sorted."""
         if not path.is_dir():
-            by_label: dict[str, list[Path]] = {}
-            for file in data_files(path):
-                by_label.setdefault(file.absolute().parent.name, []).append(file)
-            return dict(sorted(by_label.items()))
+            by_folder = _by_folder(path)
+            return {label: by_folder[label] for label in self._selected(by_folder, "file", path)}
         folders = {folder.name: folder for folder in _folders(path)}
         if not folders:
             expected = "expected a folder for each label, with one text per file"
             raise DataError(f"found no folder; {expected}", path=path)
-        for label in self._labels or ():
-            if label not in folders:
-                raise DataError(
-                    f"no folder for the label {label!r}; {allowed(label, folders)}", path=path
-                )
+        labels = self._selected(folders, "folder", path)
         if files := [file for file in path.iterdir() if is_visible(file) and file.is_file()]:
             _log.warning("%s: skipped %d files outside the folders of labels", path, len(files))
-        labels = folders if self._labels is None else self._labels
-        return {label: _texts(folders[label]) for label in sorted(labels)}
+        return {label: _texts(folders[label]) for label in labels}
+
+    def _selected(self, labels: Collection[str], what: str, path: Path) -> list[str]:
+        """Return the labels to read, sorted; raise a `DataError` if there is nothing for one."""
+        for label in self._labels or ():
+            if label not in labels:
+                raise DataError(
+                    f"no {what} for the label {label!r}; {allowed(label, labels)}", path=path
+                )
+        return sorted(labels if self._labels is None else self._labels)
 
     def _text(self, file: Path, label: str | None) -> ClassifiedText:
         with reading(file) as opened:
@@ -233,6 +237,14 @@ def has_label_folders(path: Path) -> bool:
         entry.is_dir() and any(file.suffix in (".txt", "") for file in _files(entry))
         for entry in entries
     )
+
+
+def _by_folder(path: Path) -> dict[str, list[Path]]:
+    """Return the files of a pattern by the names of their folders, sorted."""
+    by_folder: dict[str, list[Path]] = {}
+    for file in data_files(path):
+        by_folder.setdefault(file.absolute().parent.name, []).append(file)
+    return dict(sorted(by_folder.items()))
 
 
 def _folders(path: Path) -> list[Path]:

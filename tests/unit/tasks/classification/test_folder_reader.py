@@ -64,6 +64,16 @@ def test_files_and_patterns_have_the_label_of_their_folder(folder: Path) -> None
     assert [text.label for text in reader().read(folder / "sport/b.txt")] == ["sport"]
 
 
+def test_labels_select_files_of_patterns(folder: Path) -> None:
+    selective = reader(labels=["sport"])
+
+    assert [text.label for text in selective.read(folder / "*/*")] == ["sport", "sport"]
+    assert selective.files(folder / "*/*") == [folder / "sport/a.txt", folder / "sport/b.txt"]
+    assert len(list(selective.read_inputs(folder / "cooking/*"))) == 1
+    with pytest.raises(DataError, match=r"no file for the label 'sport'; choose from cooking\."):
+        list(selective.read(folder / "cooking/*"))
+
+
 def test_files_may_be_compressed_and_in_another_encoding(folder: Path) -> None:
     (folder / "cooking/b.gz").write_bytes(gzip.compress("Caf\xe9".encode("latin-1")))
 
