@@ -134,9 +134,12 @@ class Record:
         return all(str(self.value(name)) == value for name, value in values.items())
 
     def is_filled(self, names: Iterable[str]) -> bool:
-        """Return whether none of these values is missing or empty: null, or a string of spaces."""
+        """Return whether none of these values is missing or empty.
+
+        Null, an empty list and a string of spaces are empty.
+        """
         values = [self.values.get(name) for name in names]
-        return all(str("" if value is None else value).strip() for value in values)
+        return all(str("" if value in (None, []) else value).strip() for value in values)
 
     def words(
         self, name: str, tokenizer: Tokenizer, *, may_be_empty: bool = False

@@ -158,6 +158,19 @@ def test_labels_of_tables_and_json_lines(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "text,labels\na,\nb,x\n"),
+        ("a.jsonl", '{"text": "a", "labels": []}\n{"text": "b", "labels": ["x"]}\n'),
+    ],
+)
+def test_no_labels_are_incomplete_in_each_format(tmp_path: Path, name: str, text: str):
+    complete = read(tmp_path / name, "multi_label_json", text, skip_incomplete=True)
+
+    assert complete == [MultiLabelText(("b",), ("x",))]
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
         ("multi_label_json", '{"text": "a", "labels": ["x", "x"]}', "more than once"),
