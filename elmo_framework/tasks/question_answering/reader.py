@@ -187,6 +187,8 @@ def _loaded(file: Path) -> Record:
             document = json.load(decompressed(opened, file))
     except json.JSONDecodeError as error:
         raise DataError(f"invalid JSON: {error.msg}", path=file, line=error.lineno) from error
+    except RecursionError as error:
+        raise DataError("invalid JSON: too many brackets inside each other", path=file) from error
     except UnicodeDecodeError as error:
         raise DataError("not valid UTF-8 text: convert the file to UTF-8", path=file) from error
     return record_of(document, Record({}, file))

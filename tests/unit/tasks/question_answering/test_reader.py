@@ -291,6 +291,14 @@ def test_invalid_json_is_refused_with_its_line(tmp_path):
         read(path)
 
 
+def test_deeply_nested_json_is_refused(tmp_path):
+    path = tmp_path / "squad.json"
+    path.write_text(f'{{"data": {100_000 * "["}')
+
+    with pytest.raises(DataError, match=r"squad\.json: invalid JSON: too many brackets inside"):
+        read(path)
+
+
 def test_invalid_utf8_is_refused(tmp_path):
     path = tmp_path / "squad.json"
     path.write_bytes(b'{"data": "\xe9"}')
