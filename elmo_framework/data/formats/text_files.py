@@ -18,6 +18,7 @@ STANDARD_INPUT = Path("-")
 """The path that means standard input."""
 
 NO_EXAMPLE = "this file has no examples"
+NO_SENTENCE = "this file has no sentences"
 
 ItemT = TypeVar("ItemT")
 ParsedT = TypeVar("ParsedT")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +31,6 @@ from elmo_framework.tasks.language_modeling.batch import Window, WindowBatch
 from elmo_framework.tasks.language_modeling.language_model import LanguageModel
 from elmo_framework.tasks.language_modeling.vocabulary import target_vocabulary
 
-_LOG = logging.getLogger(__name__)
 _DIRECTIONS: tuple[Direction, Direction] = ("forward", "backward")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.corpus.prepared import PreparedSplit
-from elmo_framework.data.formats.text_files import read_lines, require_nonempty
+from elmo_framework.data.formats.text_files import NO_SENTENCE, read_lines, require_nonempty
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
@@ -40,7 +40,7 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
         self.tokenizer: Tokenizer = tokenizer
 
     def examples(self, file: Path) -> Iterator[LanguageModelingExample]:
-        return require_nonempty(self._sentences(file), "this file has no sentences", file)
+        return require_nonempty(self._sentences(file), NO_SENTENCE, file)
 
     def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:
         for _, line in read_lines(file):

@@ -14,7 +14,7 @@ from elmo_framework.config.types import Count
 from elmo_framework.data.formats.columns import Row, columns_of, placed_cells
 from elmo_framework.data.formats.file_format import FileFormat
 from elmo_framework.data.formats.records import Separator, column_names, read_cells
-from elmo_framework.data.formats.text_files import require_nonempty
+from elmo_framework.data.formats.text_files import NO_SENTENCE, require_nonempty
 from elmo_framework.data.inputs import PredictionInput
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tagging import Scheme, tags_in_scheme
@@ -24,7 +24,6 @@ from elmo_framework.tasks.tagging.task import TaggedSentence
 _log = logging.getLogger(__name__)
 
 _MANY = 1_000
-_NO_SENTENCE = "this file has no sentences"
 
 Column: TypeAlias = int | str
 """A column: its number from 0, from the end if it is negative, or its name."""
@@ -68,7 +67,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         self._separator, self._coding_scheme = separator, coding_scheme
 
     def examples(self, file: Path) -> Iterator[TaggedSentence]:
-        return require_nonempty(self._sentences(file), _NO_SENTENCE, file)
+        return require_nonempty(self._sentences(file), NO_SENTENCE, file)
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[TaggedSentence]]:
         """Yield the sentences of a file, which needs no column of tags, with their other columns.
@@ -76,7 +75,7 @@ class TableTaggingReader(FileReader[TaggedSentence]):
         A column without a name is called `column_2`, by its number from 0.
         """
         inputs = self._inputs(file)
-        return require_nonempty(inputs, _NO_SENTENCE, file)
+        return require_nonempty(inputs, NO_SENTENCE, file)
 
     def _sentences(self, file: Path) -> Iterator[TaggedSentence]:
         table = self._table(file)
