@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from elmo_framework.console import plural
-from elmo_framework.data.formats.text_files import read_lines
+from elmo_framework.data.formats.text_files import NO_SENTENCE, read_lines
 from elmo_framework.errors import DataError
 
 Between: TypeAlias = Literal["tabs", "blanks", "tabs or blanks"]
@@ -128,7 +128,7 @@ def read_blocks(
         if is_comment:
             block.comments.append((number, text))
     if is_empty:
-        raise DataError("this file has no sentences", path=path)
+        raise DataError(NO_SENTENCE, path=path)
 
 
 def _unexpected(row: Row, expected: str, path: Path) -> DataError:
@@ -178,11 +178,6 @@ def read_conllu(
 def conllu_metadata(block: ColumnBlock) -> dict[str, str]:
     """Return the metadata in the comments of a sentence: `# sent_id = 3` is `{"sent_id": "3"}`."""
     return dict(filter(None, (_metadata(text) for _, text in block.comments)))
-
-
-def conllu_comments(block: ColumnBlock) -> tuple[str, ...]:
-    """Return the comments of a sentence that are not metadata, such as `# newpar`."""
-    return tuple(text for _, text in block.comments if _metadata(text) is None)
 
 
 def _metadata(comment: str) -> tuple[str, str] | None:

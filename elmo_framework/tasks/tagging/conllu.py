@@ -67,10 +67,13 @@ def conllu_lines(records: Iterable[PredictionRecord], labels: Sequence[str]) -> 
 def _comments(record: PredictionRecord, number: int) -> Iterator[str]:
     fields: Mapping[str, Any] = record.input.fields
     single = {name: value for name, value in fields.items() if isinstance(value, str | int | float)}
-    name = single.get("sent_id", single.get("id", number))
-    yield from record.input.example.comments
-    for key, value in ({"sent_id": name, "text": record.source.text} | single).items():
+    required = {"sent_id": single.get("id", number), "text": record.source.text}
+    missing = {key: value for key, value in required.items() if key not in single}
+    comments = record.input.example.comments
+    # The comments of the input, if it has any, have all of its single values.
+    for key, value in (missing if comments else missing | single).items():
         yield f"# {one_line(key)} = {one_line(str(value))}"
+    yield from comments
 
 
 def _rows(record: PredictionRecord, column: str) -> Iterator[tuple[str, ...]]:

@@ -11,7 +11,6 @@ from elmo_framework.console import plural
 from elmo_framework.data.formats.columns import (
     Row,
     columns_of,
-    conllu_comments,
     conllu_metadata,
     placed_cells,
     read_conllu,
@@ -180,6 +179,6 @@ class UniversalDependenciesPosReader(FileReader[TaggedSentence]):
             rows, skipped = divided_rows(block.rows)
             columns = columns_of(rows, COLUMNS)
             fields = {**conllu_metadata(block), **other_fields(columns, ("id", "form"))}
-            comments = conllu_comments(block)
+            comments = tuple(text for _, text in block.comments)
             example = TaggedSentence(tuple(columns["form"]), None, comments, skipped)
             yield PredictionInput(example, fields)

@@ -52,7 +52,8 @@ class TaggedSentence:
     Attributes:
         words: of the sentence.
         tags: one for each word; None if unknown.
-        comments: lines of its file before the words that are not metadata, such as `# newpar`.
+        comments: lines of its file before the words, in CoNLL-U; the fields of its input have the
+            values of those with a key.
         skipped: other lines of its file, each with the number of words before it: the multiword
             tokens and the empty nodes of CoNLL-U.
     """

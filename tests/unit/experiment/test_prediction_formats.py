@@ -160,7 +160,7 @@ def test_conllu_keeps_other_rows_and_comments(tmp_path):
     empty = "\t_"
     words = [f"{number}\t{form}\t_\tX{empty * 6}\n" for number, form in enumerate("abc", start=1)]
     others = [f"{number}\tx{empty * 8}\n" for number in ("0.1", "1-2", "1.1", "3.1", "3.2")]
-    comments = "# newdoc\n# newpar\n# sent_id = s1\n# text = abc\n"
+    comments = "# newdoc id = d\n# newpar\n# sent_id = s1\n# text = abc\n# note = 1\n# note = 2\n"
     body = [others[0], others[1], words[0], others[2], words[1], words[2], *others[3:]]
     path.write_text(comments + "".join(body) + "\n")
 
@@ -168,6 +168,17 @@ def test_conllu_keeps_other_rows_and_comments(tmp_path):
     predictions = [Predicted(("X",) * 3, each) for each in inputs]
 
     assert written(TaggingTask(), "conllu", predictions, ("X",)) == path.read_text()
+
+
+def test_conllu_begins_with_missing_comments(tmp_path):
+    path = tmp_path / "in.conllu"
+    row, comments = "1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n", "# newpar\n# text_en = the\n"
+    path.write_text(comments + row)
+
+    (entry,) = UniversalDependenciesPosReader().read_inputs(path)
+    text = written(TaggingTask(), "conllu", [Predicted(("X",), entry)], ("X",))
+
+    assert text == "# sent_id = 1\n# text = a\n" + comments + row
 
 
 @pytest.mark.parametrize(
