@@ -1,6 +1,7 @@
 """Tagging schemes for spans: IOB1, BIO (also called IOB2), BIOUL and BIOES.
 
-In every scheme `O` is outside, and a tag with a label is a prefix, a hyphen and the label:
+In every scheme `O` is outside, and a tag with a label is a prefix, a hyphen and the label, which
+does not begin with a hyphen: positional parts of speech such as `S----3MS2-` do not mark spans.
 
 * IOB1: `I` is inside; `B` begins a span directly after another one with the same label.
 * BIO: `B` begins every span, `I` continues it.
@@ -30,7 +31,7 @@ _ENDS: dict[Scheme, tuple[str, str]] = {"BIOUL": ("U", "L"), "BIOES": ("S", "E")
 _FIRST: dict[Scheme, str] = {"IOB1": "I", "BIO": "B", "BIOUL": "BU", "BIOES": "BS"}
 """The prefixes that begin a span which does not follow another one with the same label."""
 
-_TAG = re.compile("([BIULSE])-(.+)", re.DOTALL)
+_TAG = re.compile("([BIULSE])-([^-].*)", re.DOTALL)
 
 
 class LabeledSpan(NamedTuple):

@@ -8,10 +8,12 @@ from elmo_framework.data.tagging import (
     allowed_transitions,
     beginnings,
     convert,
+    marks_spans,
     parse_tag,
     scheme_of,
     spans,
     strays,
+    tags_in_scheme,
 )
 
 IOB1 = ["I-PER", "I-PER", "O", "I-LOC", "B-LOC", "I-LOC", "I-ORG", "O"]
@@ -64,7 +66,16 @@ def test_a_label_may_hold_hyphens():
     assert spans(["B-C-ARG1", "I-C-ARG1"]) == [LabeledSpan(0, 2, "C-ARG1")]
 
 
-@pytest.mark.parametrize("tag", ["X-PER", "X-", "B-", "B", "", "o", "-PER", "b-PER"])
+def test_positional_parts_of_speech_mark_no_spans():
+    tags = ("S----3MS2-", "VP-A-3MS--", "U---------")
+
+    assert not spans(tags)
+    assert not marks_spans(tags)
+    assert tags_in_scheme(tags, None) == tags
+    assert scheme_of(tags, {}) is None
+
+
+@pytest.mark.parametrize("tag", ["X-PER", "X-", "B-", "B", "", "o", "-PER", "b-PER", "B--X"])
 def test_an_impossible_tag_is_refused(tag):
     with pytest.raises(ValueError, match="is not a span tag") as raised:
         convert(["O", tag], "BIO")
