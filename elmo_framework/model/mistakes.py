@@ -47,7 +47,11 @@ def span_pieces(
     words: Sequence[str], gold: Collection[Annotation], predicted: Collection[Annotation]
 ) -> list[Piece]:
     """Mark the words of a sentence by gold and predicted spans, which do not overlap each other."""
-    places = [(_at(place, gold), _at(place, predicted)) for place in range(len(words))]
+    gold_at, predicted_at = (
+        {place: span for span in spans for place in range(span.start, span.end)}
+        for spans in (gold, predicted)
+    )
+    places = [(gold_at.get(place), predicted_at.get(place)) for place in range(len(words))]
     return [
         Piece(" ".join(words[place] for place in run) + " ", *_mark(*spans))
         for spans, run in groupby(range(len(words)), key=places.__getitem__)
@@ -69,10 +73,6 @@ def _interval_pieces(
         is_gold, is_predicted = (low <= start and end <= high for low, high in (gold, predicted))
         mark: Mark = "right" if is_gold and is_predicted else "missed" if is_gold else ""
         yield Piece(text[start:end], mark or ("extra" if is_predicted else ""))
-
-
-def _at(place: int, spans: Collection[Annotation]) -> Annotation | None:
-    return next((span for span in spans if span.start <= place < span.end), None)
 
 
 def _mark(gold: Annotation | None, predicted: Annotation | None) -> tuple[Mark, str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import log
 
 import pytest
 
+from elmo_framework.data.annotation import Annotation
 from elmo_framework.data.labels import Classification
 from elmo_framework.data.tokenizer import build_tokenizer
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.metrics.srl import Proposition
+from elmo_framework.model.mistakes import span_pieces
 from elmo_framework.tasks.entailment.task import EntailmentTask, SentencePair
 from elmo_framework.tasks.question_answering.example import PassageQuestion, TokenizedText
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
@@ -31,6 +34,25 @@ def test_tags_are_marked_as_missed_extra_wrong_and_right() -> None:
         ("f ", "", ""),
     ]
     assert TaggingTask().mistake(gold.tags or (), gold) is None
+
+
+def test_spans_are_read_once_whatever_the_number_of_words() -> None:
+    num_reads = 0
+
+    class Spans(list[Annotation]):
+        def __iter__(self) -> Iterator[Annotation]:
+            nonlocal num_reads
+            num_reads += 1
+            return super().__iter__()
+
+    pieces = span_pieces("abcd", Spans([Annotation(1, 3, "X")]), Spans())
+
+    assert [tuple(piece) for piece in pieces] == [
+        ("a ", "", ""),
+        ("b c ", "missed", "X"),
+        ("d ", "", ""),
+    ]
+    assert num_reads == 2
 
 
 def test_the_weight_of_a_label_is_its_loss() -> None:
