@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -47,6 +47,14 @@ def masked_min(
 ) -> Float[Tensor, "batch dim"]:
     """Take the smallest value of each dimension of each row; zeros for a row without vectors."""
     return -masked_max(-inputs, mask)
+
+
+def vectors_at(
+    inputs: Float[Tensor, "batch tokens dim"], positions: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch dim"]:
+    """Return the vector at one position of each row."""
+    starts = torch.arange(len(inputs), device=inputs.device) * inputs.shape[1]
+    return inputs.flatten(0, 1).index_select(0, starts + positions)
 
 
 class VariationalDropout(nn.Module):

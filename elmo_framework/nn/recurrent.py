@@ -19,6 +19,7 @@ from torch.nn import functional
 from elmo_framework.kernels.backend import autocast_dtype, is_traced, no_autocast, uses_cpu_code
 from elmo_framework.kernels.product import has_bfloat16, has_onednn
 from elmo_framework.nn.highway_layer import HighwayWeights, is_compiled, read_highway
+from elmo_framework.nn.masking import vectors_at
 from elmo_framework.nn.packing import Packing, reversed_rows
 
 _FORGET_GATE = 1
@@ -90,10 +91,13 @@ def _weights(weights: Sequence[Tensor]) -> HighwayWeights:
 
 def _last_states(rows: Tensor, mask: Tensor, hidden_dim: int) -> Tensor:
     """Return the final state of both directions, zero for a row without words."""
-    starts = torch.arange(len(mask)) * mask.shape[1]
-    ends = starts + (mask.sum(dim=1) - 1).clamp(min=0)
     forward, backward = rows[:, :, :hidden_dim], rows[:, 0, hidden_dim:]
-    return torch.cat([forward.flatten(0, 1).index_select(0, ends), backward], dim=1)
+    return torch.cat([vectors_at(forward, _last_positions(mask)), backward], dim=1)
+
+
+def _last_positions(mask: Tensor) -> Tensor:
+    """Return the position of the last word of each row, 0 for a row without words."""
+    return (mask.sum(dim=1) - 1).clamp(min=0)
 
 
 def _groups(mask: Bool[Tensor, "batch tokens"]) -> Sequence[Int[Tensor, " rows"]]:
@@ -127,9 +131,7 @@ def _read_groups(
 
 
 def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    batch, num_tokens = mask.shape
-    starts = torch.arange(batch, device=mask.device) * num_tokens
-    rows, ends = inputs, starts + (mask.sum(dim=1) - 1).clamp(min=0)
+    rows, ends = inputs, _last_positions(mask)
     lasts: list[Tensor] = []
     num_directions = 2 if network.bidirectional else 1
     for layer in range(network.num_layers):
@@ -137,7 +139,7 @@ def _read_layers(network: nn.LSTM | nn.GRU, inputs: Tensor, mask: Tensor) -> tup
         if layer and network.training:
             rows = functional.dropout(rows, network.dropout)
         outputs = [_read_direction(network, weights[0], rows)]
-        lasts = [outputs[0].flatten(0, 1).index_select(0, ends)]
+        lasts = [vectors_at(outputs[0], ends)]
         if network.bidirectional:
             backward = _read_direction(network, weights[1], reversed_rows(rows, mask))
             outputs.append(reversed_rows(backward, mask))

@@ -17,6 +17,7 @@ from torch.nn import functional
 from elmo_framework.kernels.backend import no_autocast
 from elmo_framework.nn.highway import Linear
 from elmo_framework.nn.linear_recurrence import read_gated
+from elmo_framework.nn.masking import vectors_at
 from elmo_framework.nn.part import TensorPart
 from elmo_framework.nn.windowed_attention import WindowedAttention
 
@@ -127,7 +128,9 @@ class GruLayer(ResidualLayer):
             (start,) = state or (inputs.new_zeros(len(inputs), self.gru.hidden_size),)
             hidden, _ = self.gru(inputs, start[None].contiguous())
         outputs = words + self.dropout(self.output(hidden))
-        return outputs, (_last(torch.cat([start[:, None], hidden], dim=1), mask),)
+        # Before the first word is `start`, so the state after n words is at position n.
+        states = torch.cat([start[:, None], hidden], dim=1)
+        return outputs, (vectors_at(states, mask.sum(dim=1)),)
 
 
 @final
@@ -175,9 +178,3 @@ def initialize(linear: nn.Linear, scale: float = 1.0) -> None:
     nn.init.normal_(linear.weight, std=scale * linear.in_features**-0.5)
     if linear.bias is not None:
         nn.init.zeros_(linear.bias)
-
-
-def _last(states: Float[Tensor, "batch states dim"], mask: Tensor) -> Float[Tensor, "batch dim"]:
-    """Return the state after the last word of each row; before each row is its first state."""
-    starts = torch.arange(len(states), device=states.device) * states.shape[1]
-    return states.flatten(0, 1).index_select(0, starts + mask.sum(dim=1))
