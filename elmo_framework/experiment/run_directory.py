@@ -18,7 +18,7 @@ from elmo_framework.io.formats import check_format
 from elmo_framework.io.outputs import PARTS
 from elmo_framework.io.resumable_output import FolderRules, ResumableOutput
 from elmo_framework.model.weights import load_tensors, save_tensors
-from elmo_framework.training.checkpointer import Checkpointer
+from elmo_framework.training.checkpointer import Checkpointer, settle_checkpoints
 from elmo_framework.training.process_group import ProcessGroup
 
 FORMAT = 1
@@ -129,7 +129,7 @@ class RunDirectory:
 
         Args:
             force: remove the run that is there.
-            recover: continue the run that is there.
+            recover: continue the run that is there, from its last checkpoint.
 
         Raises:
             RunError: the folder has a run with a checkpoint and neither option is set, or files
@@ -139,7 +139,9 @@ class RunDirectory:
             self.check_format()
         output = self._output()
         output.check_overwritable(resume=recover, force=force)
-        if not recover:
+        if recover:
+            settle_checkpoints(self.checkpoints)
+        else:
             output.clear(name for name in PARTS["run"] if name != ".lock")
 
     def _output(self) -> ResumableOutput:

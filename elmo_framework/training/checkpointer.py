@@ -56,6 +56,20 @@ class Snapshot:
     num_processes: int
 
 
+def settle_checkpoints(directory: Path) -> None:
+    """Restore the checkpoint that a killed process was replacing; remove incomplete folders.
+
+    One process does this before any looks for checkpoints, or these could resume from different
+    ones.
+
+    Args:
+        directory: of a `Checkpointer`; it need not exist.
+    """
+    settle(directory)
+    for leftover in list(directory.glob(".*step-*")):
+        remove(leftover)
+
+
 class Checkpointer:
     """Keeps the last checkpoints and the best one; each is a folder that is written atomically.
 
@@ -96,16 +110,11 @@ class Checkpointer:
             pending.result()
 
     def restore(self) -> Snapshot | None:
-        """Read the last checkpoint, or return None; remove incomplete folders of killed processes.
+        """Read the last checkpoint, or return None.
 
         Raises:
             RunError: the checkpoint cannot be read.
         """
-        self.finish()  # what this process still writes is no leftover
-        if self._group.is_first:
-            settle(self._directory)
-            for leftover in list(self._directory.glob(".*step-*")):
-                remove(leftover)
         folders = self.folders()
         if not folders:
             return None

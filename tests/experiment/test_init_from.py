@@ -59,6 +59,18 @@ def test_init_from_continues_from_the_best_weights_of_a_run(
     assert evaluations(tmp_path / "run")[-1] == end
 
 
+def test_resume_from_a_replaced_checkpoint_loads_no_initial_weights(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(PRETRAIN, run, going_on(bilm)) == 0
+    for folder in (run / "checkpoints").glob("step-*"):  # killed between two renames
+        folder.rename(folder.with_name(f".{folder.name}.replaced"))
+    capsys.readouterr()
+    assert train(PRETRAIN, run, going_on(bilm), "--recover") == 0
+    assert "training starts from the weights of" not in capsys.readouterr().err
+
+
 def test_init_from_can_reset_the_optimizer(bilm: Path, tmp_path: Path) -> None:
     assert train(PRETRAIN, tmp_path / "run", going_on(bilm, reset=True)) == 0
     assert optimizer_steps(tmp_path / "run") == {evaluations(tmp_path / "run")[-1]["step"]}

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.training.checkpointer import Checkpointer
+from elmo_framework.training.process_group import ProcessGroup
 
 
 def test_refused_folder_keeps_no_lock(tmp_path: Path) -> None:
@@ -42,3 +45,15 @@ def test_starting_over_keeps_files_of_the_user(tmp_path: Path) -> None:
             "onnx",
             "predictions.jsonl",
         ]
+
+
+def test_recovery_settles_checkpoints_before_any_rank_reads_them(tmp_path: Path) -> None:
+    checkpoints = tmp_path / "checkpoints"
+    for name in ("step-1", ".step-2.replaced", ".step-2.writing", ".step-3.writing"):
+        (checkpoints / name).mkdir(parents=True)
+    (tmp_path / "filled_config.json").write_text("{}")
+    RunDirectory(tmp_path).prepare(force=False, recover=True)
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["step-1", "step-2"]
+    for index in (0, 1):
+        group = ProcessGroup(Rank(index, 2))
+        assert sorted(Checkpointer(checkpoints, keep=1, group=group).folders()) == [1, 2]

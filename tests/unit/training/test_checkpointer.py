@@ -269,9 +269,7 @@ def test_a_thread_writes_what_an_accelerator_had_when_it_was_saved(
         assert torch.equal(written[name], tensor)
 
 
-def test_what_the_thread_writes_is_no_leftover(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restore_waits_for_the_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Toy(tmp_path, num_steps=1)
     is_begun, is_awaited = threading.Event(), threading.Event()
     write, finish = toy.checkpointer._write, toy.checkpointer.finish

@@ -19,7 +19,7 @@ from elmo_framework.model.model import Model, ModelOutput
 from elmo_framework.model.task import Task
 from elmo_framework.training import optimizer, schedule  # noqa: F401
 from elmo_framework.training.callback import Callback, RunLog
-from elmo_framework.training.checkpointer import Checkpointer
+from elmo_framework.training.checkpointer import Checkpointer, settle_checkpoints
 from elmo_framework.training.evaluator import Evaluator
 from elmo_framework.training.interrupt import Interrupt
 from elmo_framework.training.moving_average import AveragedWeights
@@ -146,6 +146,8 @@ class Toy:
         scored = Rank() if group is None else rank
         group = group or Alike(rank)
         self.model = ToyModel()
+        if group.is_first:
+            settle_checkpoints(directory / "checkpoints")
         self.checkpointer = Checkpointer(
             directory / "checkpoints",
             keep=trainer_options.checkpointer.keep_most_recent_by_count,
