@@ -186,7 +186,7 @@ def process_group(device: torch.device, *, advice: str) -> Iterator[ProcessGroup
         RunError: the environment variables are invalid, the processes do not find each other, or
             another of them has ended.
     """
-    rank = Rank(_environment("RANK", 0), _environment("WORLD_SIZE", 1))
+    rank = _rank()
     if device.type == "cuda":
         torch.cuda.set_device(device)  # of CUDA graphs, too
     if rank.world_size == 1:
@@ -319,6 +319,16 @@ def report_slow_path(device: torch.device, group: ProcessGroup) -> None:
         reason = slow_path_reason()
         if reason is not None:
             console.info(f"LSTM steps are computed by PyTorch, which is slower: {reason}")
+
+
+def _rank() -> Rank:
+    index, world_size = _environment("RANK", 0), _environment("WORLD_SIZE", 1)
+    if index >= world_size:
+        raise RunError(
+            f"the environment variable RANK is {index}, but it must be below WORLD_SIZE, which is "
+            f"{world_size}; unset both, or start the processes with torchrun"
+        )
+    return Rank(index, world_size)
 
 
 def _environment(name: str, default: int) -> int:

@@ -250,6 +250,20 @@ def test_missing_process_ends_the_join_with_an_error() -> None:
         pass
 
 
+@pytest.mark.parametrize(("rank", "world_size"), [("1", None), ("2", "2"), (None, "0")])
+def test_rank_outside_the_world_is_refused(
+    rank: str | None, world_size: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("RANK", rank), ("WORLD_SIZE", world_size)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    with pytest.raises(
+        RunError, match=r"RANK is \d, but it must be below WORLD_SIZE, which is \d; "
+    ):
+        process_group(CPU, advice="").__enter__()
+
+
 def test_missing_launcher_fails_quickly(
     second_of_two: dist.TCPStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
