@@ -64,19 +64,22 @@ steepest point, or a tenth of the rate with the lowest loss (Smith 2017).
         from elmo_framework.analysis.rate_chart import rate_chart
         from elmo_framework.experiment.check import check_config
         from elmo_framework.experiment.learning_rates import rate_losses
-        from elmo_framework.io.files import write_text
+        from elmo_framework.io.files import writing
 
         rates = self._range()
         _, experiment = check_config(self.read_config()).unwrap()
-        result = rate_losses(experiment, rates)
+        # Where it goes is checked first, as the rest takes long.
         self.serialization_dir.mkdir(parents=True, exist_ok=True)
-        write_text(self.serialization_dir / _TABLE, _as_csv(result))
-        write_text(self.serialization_dir / _PICTURE, rate_chart(result))
+        table_path, picture_path = (output.path for output in self.outputs())
+        with writing(table_path) as table, writing(picture_path) as picture:
+            result = rate_losses(experiment, rates)
+            table.write(_as_csv(result))
+            picture.write(rate_chart(result))
         if result.end:
             print(f"ended after {len(result.losses)} updates: {result.end}")
         print(f"steepest: {result.steepest:.2g}")
         print(f"a tenth of the rate with the lowest loss: {result.lowest / 10:.2g}")
-        print(self.serialization_dir / _PICTURE)
+        print(picture_path)
         return 0
 
     def _range(self) -> RateRange:

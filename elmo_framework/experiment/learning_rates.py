@@ -58,7 +58,7 @@ class RateRange:
             )
         if self.num_batches < 2:
             raise ValueError(f"{self.num_batches} batches; a range needs 2 or more")
-        if self.stopping_factor is not None and self.stopping_factor <= 1:
+        if self.stopping_factor is not None and not self.stopping_factor > 1:
             raise ValueError(f"a stopping factor of {self.stopping_factor:g}; it must be above 1")
 
     def rate(self, step: int) -> float:

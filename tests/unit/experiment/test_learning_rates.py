@@ -13,9 +13,11 @@ import pytest
 from elmo_framework import components
 from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
+from elmo_framework.experiment import learning_rates
 from elmo_framework.experiment.check import check_config
 from elmo_framework.experiment.learning_rates import RateLosses, RateRange, _end, rate_losses
 from elmo_framework.experiment.train import train_assembly
+from elmo_framework.io import files
 from elmo_framework.training.callback import Callback
 from elmo_framework.training.state import StepReport
 from tests.experiment.jobs import DATA
@@ -73,6 +75,7 @@ def test_the_test_ends_when_the_loss_is_several_times_its_minimum() -> None:
         ({"end": math.inf}, "rates from 1e-05 to inf"),
         ({"num_batches": 1}, "needs 2 or more"),
         ({"stopping_factor": 1.0}, "must be above 1"),
+        ({"stopping_factor": math.nan}, "a stopping factor of nan; it must be above 1"),
     ],
 )
 def test_a_wrong_range_is_refused(options: dict[str, float], message: str) -> None:
@@ -134,6 +137,17 @@ def test_a_wrong_rate_is_the_users_error(tmp_path: Path, value: str, capsys) -> 
     assert find(tmp_path, "--start-lr", value) == 2
     assert "the first must be above 0" in capsys.readouterr().err
     assert not (tmp_path / "rates").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "rates"], ids=["folder", "table"])
+def test_an_output_that_cannot_be_written_is_refused_before_training(
+    name: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning_rates, "rate_losses", lambda *_: pytest.fail("trains"))
+    (tmp_path / "rates/.learning_rates.csv.writing/full").mkdir(parents=True)
+    monkeypatch.setattr(files, "remove", lambda path: None)  # as in a folder of somebody else
+    assert find(tmp_path, name=name) == 2
+    assert str(tmp_path / name) in capsys.readouterr().err
 
 
 def test_a_loss_that_is_not_finite_ends_the_test(tmp_path: Path, capsys) -> None:
