@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
@@ -178,7 +179,7 @@ def _drop_partial_line(journal: Path) -> None:
     """Remove the end of a line whose writer was killed; Optuna could not read past it."""
     content = journal.read_bytes() if journal.exists() else b""
     if content and not content.endswith(b"\n"):
-        journal.write_bytes(content[: content.rfind(b"\n") + 1])
+        os.truncate(journal, content.rfind(b"\n") + 1)
 
 
 def _by_name(study: Any) -> dict[str, Any]:

@@ -228,6 +228,17 @@ def test_optuna_reads_past_a_line_that_was_cut_off(tmp_path: Path) -> None:
     assert len(trials(searcher, tmp_path, {"000": 1.0})) == 2
 
 
+def test_optuna_never_empties_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = search(type="optuna", space=SPACE, num_trials=3)
+    trials(searcher, tmp_path)
+    journal = tmp_path / "optuna.journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + whole[:17])
+    monkeypatch.setattr(Path, "write_bytes", lambda *_: pytest.fail("empties it first"))
+    trials(searcher, tmp_path)
+    assert journal.read_bytes().startswith(whole + b"{")
+
+
 def progress(*scores: float) -> TrainingState:
     return replace(TrainingState(), scores=scores)
 
