@@ -234,10 +234,14 @@ def _scores(
 def _further_scores(
     state: StudyState, records: Sequence[Record], config: str, metric: str, split: EvaluationSplit
 ) -> list[list[RunScore]]:
-    """Return the scores of records that others have added, such as those of simple baselines."""
+    """Return the scores of records that others have added, such as those of simple baselines.
+
+    Without trials of a search, as of a variant that was renamed: they are no runs of one setting.
+    """
     scores: dict[CellKey, list[RunScore]] = {}
     for record in records:
-        if record.config == config and record.variant not in state.study.variants_of(config):
+        is_further = record.variant not in state.study.variants_of(config)
+        if record.config == config and is_further and record.trial is None:
             score = _score(record, metric, split)
             scores.setdefault(record.cell, []).extend([] if score is None else [score])
     return [group for group in scores.values() if group]

@@ -237,6 +237,13 @@ def test_added_records_are_further_rows(tmp_path: Path) -> None:
     assert section.obstacle == ""
 
 
+def test_trials_of_a_renamed_variant_are_no_rows(tmp_path: Path) -> None:
+    add_pair(tmp_path)
+    add_trials(tmp_path, {"000": [1] * 8, "001": [0] * 8}, variant="earlier")
+    (section,) = results(tmp_path).sections
+    assert [row.variant for row in section.rows] == ["mini", "none"]
+
+
 def test_a_trial_of_two_seeds_has_their_mean(tmp_path: Path) -> None:
     search = {"type": "list", "trials": [{}, {"trainer.optimizer.lr": 0.2}], "num_seeds": 2}
     for trial, scores in (("000", (0.9, 0.1)), ("001", (0.6, 0.7))):
