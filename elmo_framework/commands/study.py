@@ -83,12 +83,12 @@ fails is reported, and does not stop the others; the exit code is then 1.
             print(_listed(state, reusable_records(state, self.reuse)))
             return 0
         distributions()
-        reuse_records(state, self.reuse)
         result = StudyResult(0, ())
         if not is_finished(state):
             # What takes long to start does so before the check, with nothing computed here yet.
             with loaded.study.executor.start(self.jobs) as workers:
                 require_sound(loaded, state.unfinished_cells())
+                reuse_records(state, self.reuse)
                 if self.force:
                     remove_changed(state)
                 result = run_study(state, workers, packages=self.packages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -146,12 +146,14 @@ def _cells(
     test_data_path = raw.get("test_data_path")
     # Without its test data a run cannot read them, for vocabularies, layers or digests either.
     raw = {**raw, "test_data_path": None, "evaluate_on_test": False}
-    for fraction in study.fractions or [raw.get("train_fraction", 1.0)]:
+    fractions: Sequence[Any] = study.fractions or [raw.get("train_fraction", 1.0)]
+    for fraction in fractions:
         plan = RunPlan(
             config=config,
             variant=variant,
             seed=study.seeds[0],
-            fraction=fraction,
+            # What is no number is a problem of the config, which the check reports.
+            fraction=fraction if isinstance(fraction, int | float) else 1.0,
             metric=str(metric),
             raw={**raw, "train_fraction": fraction, "random_seed": study.seeds[0]},
             test_data_path=test_data_path,

@@ -13,7 +13,7 @@ from filelock import Timeout
 
 from elmo_framework import console
 from elmo_framework.console import plural
-from elmo_framework.errors import RunError, StoppedError
+from elmo_framework.errors import ConfigError, RunError, StoppedError
 from elmo_framework.io.files import remove, remove_folder
 from elmo_framework.study.estimate import minutes_left
 from elmo_framework.study.executor import JobEnd, RunJob, Workers
@@ -64,7 +64,10 @@ def run_study(state: StudyState, workers: Workers, *, packages: Sequence[str] = 
 
 def is_finished(state: StudyState) -> bool:
     """Return whether no run of a study is missing, so that nothing has to be started."""
-    runs = state.runs()
+    try:
+        runs = state.runs()
+    except ConfigError:  # of a trial; the check of the cells reports more than the first one
+        return False
     if not runs or any(state.state(run) != "done" for run in runs):
         return False
     return state.study.search is None or all(

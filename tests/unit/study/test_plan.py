@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
 from elmo_framework.config.overrides import with_merged
 from elmo_framework.errors import ConfigError
 from elmo_framework.study.check import LoadedStudy, cell_problems, load_study
 from elmo_framework.study.search import Trial
-from tests.experiment.studies import state_of, study, tagger
+from tests.experiment.studies import state_of, study, tagger, write
 
 
 def loaded(**changes: Any) -> LoadedStudy:
@@ -184,3 +185,24 @@ def test_counts_include_the_runs_of_a_search() -> None:
     many = loaded(seeds=[1, 2], search={**search, "num_seeds": 5}).counts
     assert many["runs"] == 2 * 3 * 2
     assert "trials" not in loaded().counts
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"]], ids=["train", "dry run"])
+def test_fraction_that_is_no_number_is_a_problem_of_its_config(
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search = {"type": "list", "trials": [{"model.dropout": 0.1}]}
+    raw = study(configs={"ner": {"config": tagger(train_fraction=[0.5])}}, search=search)
+    assert main(["study", str(write(tmp_path, raw)), "-s", str(tmp_path / "study"), *flags]) == 2
+    assert "ner/default: train_fraction: Input should be a valid number" in capsys.readouterr().err
+
+
+def test_study_lists_all_wrong_keys_of_its_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search = {"type": "grid", "space": {"modell.dropout": [0.1], "trainerr.patience": [1]}}
+    raw = study(configs={"ner": {"config": tagger()}}, search=search)
+    assert main(["study", str(write(tmp_path, raw)), "-s", str(tmp_path / "study")]) == 2
+    messages = capsys.readouterr().err
+    assert "search.space.modell.dropout" in messages
+    assert "search.space.trainerr.patience" in messages

@@ -219,3 +219,16 @@ def test_command_lists_and_copies(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "1 run done" in messages
     table = (tmp_path / "study/table.md").read_text()
     assert "2 records; 1 copied from other studies" in table
+
+
+def test_command_checks_all_configs_before_it_reads_the_other_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, _ = other_study(tmp_path)
+    wrong = {"a": {"test_data_path": 5}, "b": {"trainer": {"patience": "no"}}}
+    raw = study(configs={"ner": {"config": tagger(test_data_path=None), "variants": wrong}})
+    command = ["study", str(write(tmp_path, raw)), "-s", str(tmp_path / "study")]
+    assert main([*command, "--reuse", str(other)]) == 2
+    messages = capsys.readouterr().err
+    assert "ner/a: test_data_path: Input should be " in messages
+    assert "ner/b: trainer.patience: Input should be " in messages
