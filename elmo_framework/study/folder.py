@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.experiment.run_directory import RunDirectory
@@ -51,6 +51,21 @@ class StudyFolder:
 
     def lock(self, name: str) -> FileLock:
         """Return the lock of a run, which its process holds until the record is written."""
-        path = self.runs / name
+        path = self._lock_file(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return FileLock(path.with_name(f".{path.name}.lock"))
+        return FileLock(path)
+
+    def is_locked(self, name: str) -> bool:
+        """Return whether a process holds the lock of a run."""
+        path = self._lock_file(name)
+        if not path.exists():
+            return False
+        try:
+            with FileLock(path).acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
+
+    def _lock_file(self, name: str) -> Path:
+        path = self.runs / name
+        return path.with_name(f".{path.name}.lock")

@@ -143,8 +143,7 @@ class _Loop:
         state: of the study.
         workers: train the runs.
         packages: plugins named on the command line.
-        open_runs: neither done nor running here.
-        running: by name.
+        open_runs: neither done nor running here; `state.running` has those.
         ends: of the jobs that have ended.
         results: writes tables and pictures of the records so far.
     """
@@ -153,7 +152,6 @@ class _Loop:
     workers: Workers
     packages: tuple[str, ...]
     open_runs: list[PlannedRun] = field(default_factory=list)
-    running: dict[str, PlannedRun] = field(default_factory=dict)
     ends: list[JobEnd] = field(default_factory=list)
     results: InterimResults = field(default_factory=InterimResults)
     _num_runs: int = 0
@@ -163,11 +161,11 @@ class _Loop:
     def run(self, interrupt: Interrupt) -> StudyResult:
         self._refresh()
         ends: Sequence[JobEnd] = ()
-        while self.open_runs or self.running:
+        while self.open_runs or self.state.running:
             self._submit()
             if ends:
                 self.results.update(self.state)  # while all workers are busy
-            if not self.running:
+            if not self.state.running:
                 time.sleep(_POLL_SECONDS)  # other processes train the rest
             ends = self.workers.wait(_POLL_SECONDS)
             for end in ends:
@@ -182,7 +180,7 @@ class _Loop:
 
     def _refresh(self) -> None:
         """Find the runs that are still to be done; a search or other processes change them."""
-        runs, known = self.state.runs(), {*self.running, *self.state.failed}
+        runs, known = self.state.runs(), {*self.state.running, *self.state.failed}
         self._num_further, self._refreshed_at = self.state.num_further_runs, time.monotonic()
         self._num_runs = len(runs) + self._num_further
         self.open_runs = [
@@ -192,7 +190,7 @@ class _Loop:
     def _submit(self) -> None:
         while self.workers.num_free > 0 and (run := next(self._candidates(), None)) is not None:
             self.open_runs.remove(run)
-            self.running[run.plan.name] = run
+            self.state.running[run.plan.name] = run
             self.workers.submit(
                 RunJob(
                     run.plan,
@@ -212,7 +210,7 @@ class _Loop:
         """
         computing = {
             bilm
-            for run in self.running.values()
+            for run in self.state.running.values()
             if not self._has_layers(run)
             for bilm in run.cell.bilms
         }
@@ -225,14 +223,11 @@ class _Loop:
 
     def _is_open(self, run: PlannedRun) -> bool:
         """Return whether no other process trains a run, or has finished it since the refresh."""
-        try:
-            with self.state.folder.lock(run.plan.name).acquire(timeout=0):
-                return self.state.state(run) != "done"
-        except Timeout:
-            return False
+        is_locked = self.state.folder.is_locked(run.plan.name)
+        return not is_locked and self.state.state(run) != "done"
 
     def _note(self, end: JobEnd) -> None:
-        run = self.running.pop(end.name)
+        run = self.state.running.pop(end.name)
         if end.outcome == "busy":
             return
         self.ends.append(end)
@@ -246,7 +241,7 @@ class _Loop:
 
     def _stop(self, signal_name: str) -> None:
         console.info(
-            f"{signal_name}: waiting for checkpoints of {plural(len(self.running), 'run')}"
+            f"{signal_name}: waiting for checkpoints of {plural(len(self.state.running), 'run')}"
         )
         self.workers.stop()
         raise StoppedError(
@@ -254,7 +249,7 @@ class _Loop:
         )
 
     def _counted(self) -> str:
-        num_open = len(self.open_runs) + len(self.running) + len(self.state.failed)
+        num_open = len(self.open_runs) + len(self.state.running) + len(self.state.failed)
         num_open += self._num_further
         return f"[{self._num_runs - num_open}/{self._num_runs}]"
 
@@ -268,8 +263,8 @@ class _Loop:
         return f"{metric} {score:.4g}{tested} in {_duration(record.minutes)}"
 
     def _left(self) -> str:
-        minutes = minutes_left(self.state, [*self.open_runs, *self.running.values()])
+        minutes = minutes_left(self.state, [*self.open_runs, *self.state.running.values()])
         if not minutes:
             return ""
-        num_jobs = len(self.running) + self.workers.num_free
+        num_jobs = len(self.state.running) + self.workers.num_free
         return f"; {timedelta(seconds=round(60 * minutes / num_jobs))} left"

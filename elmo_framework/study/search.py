@@ -77,8 +77,9 @@ class Search(Registrable, ABC):
             scores: the scores of finished trials by name, the larger the better; None for a trial
                 that failed or was pruned.
             folder: of this search's own files for this cell; it need not exist.
-            num_open: how many trials without a score can be trained at the same time. A search that
-                learns nothing from scores ignores it and returns all of its trials.
+            num_open: how many trials without a score can be trained at the same time, with those
+                that other processes train. A search that learns nothing from scores ignores it and
+                returns all of its trials.
         """
 
     @abstractmethod

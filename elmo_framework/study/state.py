@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from typing import Literal, TypeAlias
 from filelock import FileLock
 
 from elmo_framework.errors import ConfigError
+from elmo_framework.experiment.config_changes import Change, value_at
 from elmo_framework.study.changes import changed_keys, is_moved
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.plan import Cell
@@ -52,6 +52,7 @@ class StudyState:
         is_final: whether the chosen runs are scored on the test data.
         num_jobs: how many runs are trained at a time; 0 to propose no further trials.
         failed: why runs failed since the start, by their names.
+        running: the runs that this process trains now, by their names.
     """
 
     study: Study
@@ -60,6 +61,7 @@ class StudyState:
     is_final: bool = False
     num_jobs: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+    running: dict[str, PlannedRun] = field(default_factory=dict)
     _records: dict[str, Record] = field(default_factory=dict)
     _done: set[tuple[str, bool]] = field(default_factory=set)
     _trials: dict[tuple[CellKey, str], Cell] = field(default_factory=dict)
@@ -111,10 +113,19 @@ class StudyState:
         """List how the config differs from that of the record, or else of the unfinished run."""
         record, folder = self.record(run.plan), self.folder.run(run.plan.name)
         before = folder.read(folder.config) if record is None else record.experiment
-        data = {} if record is None else record.digests.get("data", {})
+        digests = folder.read_digests() if record is None else record.digests
+        given = folder.read(folder.given) if record is None else {}
+
+        def is_same_file(change: Change) -> bool:
+            # The config of a run has absolute paths. What is there now, the training compares.
+            written = value_at(given, change[0])
+            is_written_alike = isinstance(written, str) and written == value_at(
+                run.plan.raw, change[0]
+            )
+            return is_written_alike or is_moved(change, digests.get("data", {}).values())
+
         now = run.cell.experiment_of(run.plan)
-        is_moved_now = partial(is_moved, digests=data.values())
-        return changed_keys(before, now, is_moved=is_moved_now, given=run.plan.raw)
+        return changed_keys(before, now, is_moved=is_same_file, given=run.plan.raw)
 
     def unfinished_cells(self) -> list[Cell]:
         """Return the cells of which a run has no record; with a search, then all cells."""
@@ -166,12 +177,10 @@ class StudyState:
 
     def _scores(self, trials: Sequence[Cell]) -> dict[str, float | None]:
         """Return the scores of the trials that have ended, the mean over their seeds."""
-        assert self.study.search is not None
         scores: dict[str, float | None] = {}
         for trial in trials:
-            plans = [trial.run(seed) for seed in trial.seeds[: self.study.search.num_seeds]]
-            ended = [plan for plan in plans if self.record(plan) or plan.name in self.failed]
-            if len(ended) == len(plans):
+            plans = self._tried(trial)
+            if all(self._has_ended(plan) for plan in plans):
                 records = [record for plan in plans if (record := self.record(plan)) is not None]
                 values = [
                     record.score(trial.plan.metric) for record in records if not record.is_pruned
@@ -179,6 +188,19 @@ class StudyState:
                 is_complete = len(values) == len(plans)
                 scores[trial.plan.trial or ""] = fmean(values) if is_complete else None
         return scores
+
+    def _is_taken(self, trial: Cell) -> bool:
+        """Return whether other processes train all runs that a trial without a score lacks."""
+        lacking = [plan.name for plan in self._tried(trial) if not self._has_ended(plan)]
+        return all(name not in self.running and self.folder.is_locked(name) for name in lacking)
+
+    def _tried(self, trial: Cell) -> list[RunPlan]:
+        """Return the runs that the score of a trial is the mean of."""
+        assert self.study.search is not None
+        return [trial.run(seed) for seed in trial.seeds[: self.study.search.num_seeds]]
+
+    def _has_ended(self, plan: RunPlan) -> bool:
+        return self.record(plan) is not None or plan.name in self.failed
 
     def _cells_of_trials(self, cell: Cell) -> list[Cell]:
         assert self.study.search is not None
@@ -192,9 +214,11 @@ class StudyState:
     def _propose(self, cell: Cell, known: Sequence[Cell], folder: Path) -> list[Cell]:
         """Return the trials that follow from the scores of some of them."""
         assert self.study.search is not None
-        trials = self.study.search.trials(
-            self._scores(known), folder=folder, num_open=self.num_jobs
+        scores = self._scores(known)
+        num_open = self.num_jobs + sum(
+            self._is_taken(trial) for trial in known if trial.plan.trial not in scores
         )
+        trials = self.study.search.trials(scores, folder=folder, num_open=num_open)
         for trial in trials:
             key = cell.plan.cell, trial.name
             if key not in self._trials:

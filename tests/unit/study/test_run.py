@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from shutil import copytree
+from typing import Any, TypeAlias
 
 import pytest
 
+from elmo_framework.config.resolve import filled, with_absolute_paths
 from elmo_framework.errors import RunError
+from elmo_framework.experiment.metadata import digests_of_data
 from elmo_framework.study import run as run_module
 from elmo_framework.study.estimate import minutes_left
 from elmo_framework.study.executor import JobEnd, RunJob
 from elmo_framework.study.record import read_record
 from elmo_framework.study.run import run_study
 from elmo_framework.study.state import StudyState
+from tests.experiment.jobs import DATA
 from tests.experiment.studies import (
     SCORE,
     InlineExecutor,
@@ -27,6 +31,7 @@ from tests.experiment.studies import (
     with_test_data,
 )
 
+SPACE = {"trainer.optimizer.lr": {"type": "uniform", "low": 0.01, "high": 0.1}}
 Capture: TypeAlias = pytest.CaptureFixture[str]
 
 
@@ -206,6 +211,66 @@ def test_moved_data_are_no_other_config(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("other O\n")
     moved["configs"]["ner"]["config"]["train_data_path"] = str(tmp_path / "train.txt")
     assert names(state_of(moved, tmp_path))["ner/none/seed-1"] == "changed"
+
+
+def begin(state: StudyState, name: str) -> None:
+    """Write the configs and digests of a run that was not finished."""
+    run = next(run for run in state.runs() if run.plan.name == name)
+    folder, parsed = state.folder.run(name), run.cell.parsed
+    folder.path.mkdir(parents=True)
+    filled_config = {**filled(with_absolute_paths(parsed)), "random_seed": run.plan.seed}
+    folder.write_json(folder.config, filled_config)
+    folder.write_json(folder.given, dict(run.plan.raw))
+    digests = {"data": digests_of_data(parsed.build().files()), "bilm": {}}
+    folder.write_json(folder.metadata, {"digests": digests})
+
+
+def with_relative_paths() -> dict[str, Any]:
+    """A study whose data are in `data`, and whose vectors are in a folder."""
+    tokens = {"type": "embedding", "pretrained_file": "vectors"}
+    paths = {f"{split}_data_path": f"data/{split}.txt" for split in ("train", "validation")}
+    return study(
+        configs={"ner": {"config": tagger(**paths)}},
+        variants={"vectors": {"model": {"embedder": {"token_embedders": {"tokens": tokens}}}}},
+    )
+
+
+def test_unfinished_runs_move_with_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, now, name = tmp_path / "before", tmp_path / "now", "ner/vectors/seed-1"
+    copytree(DATA, before / "data")
+    (before / "data/valid.txt").rename(before / "data/validation.txt")
+    (before / "vectors").mkdir()
+    monkeypatch.chdir(before)
+    begin(state_of(with_relative_paths(), before / "study"), name)
+    before.rename(now)
+    monkeypatch.chdir(now)
+    assert names(state_of(with_relative_paths(), now / "study")) == {name: "unfinished"}
+    (now / "data").rename(now / "texts")
+    moved = json.loads(json.dumps(with_relative_paths()).replace("data/", "texts/"))
+    assert names(state_of(moved, now / "study")) == {name: "unfinished"}
+    (now / "texts/train.txt").write_text("other O\n")
+    assert names(state_of(moved, now / "study")) == {name: "changed"}
+
+
+def test_another_process_gets_a_trial_of_its_own(tmp_path: Path) -> None:
+    search = {"type": "optuna", "num_trials": 4, "space": SPACE}
+    raw = study(search=search, configs={"ner": {"config": tagger()}}, seeds=[1])
+    first, second = (state_of(raw, tmp_path, num_jobs=1) for _ in range(2))
+    (run,) = first.runs()
+    first.running[run.plan.name] = run
+    assert [*names(second)] == [run.plan.name]  # until it is locked, either may train it
+    with first.folder.lock(run.plan.name):
+        assert [*names(first)] == [run.plan.name]
+        assert len(second.runs()) == len(first.runs()) == 2
+        (other,) = (each for each in second.runs() if each.plan.name != run.plan.name)
+        second.running[other.plan.name] = other
+        with second.folder.lock(other.plan.name):
+            assert len(second.runs()) == len(first.runs()) == 2
+            record_of(run.plan, first)
+            assert len(second.runs()) == 2
+            assert len(first.runs()) == 3
 
 
 def test_key_of_a_later_version_is_no_other_config(tmp_path: Path) -> None:
