@@ -149,14 +149,14 @@ def _elements(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any,
                 yield option.shape, getattr(value, option.name), dotted(path, option.name)
 
 
-def paths_in(value: Any) -> Iterator[Path]:
-    """Yield the file paths in the value of a leaf."""
+def paths_in(value: Any, path: str) -> Iterator[tuple[str, Path]]:
+    """Yield the file paths in the value of a leaf, after their dotted paths; `path` is its own."""
     match value:
         case Path():
-            yield value
+            yield path, value
         case list() | tuple():
-            for item in value:
-                yield from paths_in(item)
+            for index, item in enumerate(value):
+                yield from paths_in(item, dotted(path, index))
         case dict():
-            for item in value.values():
-                yield from paths_in(item)
+            for key, item in value.items():
+                yield from paths_in(item, dotted(path, key))

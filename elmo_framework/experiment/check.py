@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from elmo_framework.config import parse
 from elmo_framework.config.load import Config
 from elmo_framework.config.registry import member_classes
-from elmo_framework.config.resolve import leaves
+from elmo_framework.config.resolve import leaves, paths_in
 from elmo_framework.config.signature import component_class, hint_metadata, literals, show, walk
 from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.data.formats.text_files import matches
@@ -124,20 +123,8 @@ def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
     for leaf in leaves(experiment):
         marks = [mark for part in walk(leaf.hint) for mark in hint_metadata(part)]
         if existence := [mark for mark in marks if isinstance(mark, MustExist)]:
-            for path, value in _paths(leaf.value, leaf.path):
+            for path, value in paths_in(leaf.value, leaf.path):
                 yield from _missing(value, path, literals(leaf.hint), existence[0])
-
-
-def _paths(value: Any, path: str) -> Iterator[tuple[str, Path]]:
-    match value:
-        case Path():
-            yield path, value
-        case list() | tuple():
-            for index, item in enumerate(value):
-                yield from _paths(item, dotted(path, index))
-        case dict():
-            for key, item in value.items():
-                yield from _paths(item, dotted(path, key))
 
 
 def _missing(value: Path, path: str, names: Sequence[str], mark: MustExist) -> Iterator[Problem]:

@@ -88,9 +88,9 @@ class RunRecord:
         inputs = [
             *(Input(file, "the config") for file in files),
             *(
-                Input(path, leaf.path)
+                Input(file, path)
                 for leaf in leaves(self.parsed)
-                for path in paths_in(leaf.value)
+                for path, file in paths_in(leaf.value, leaf.path)
             ),
             *(
                 Input(path, "plugins")

@@ -46,4 +46,4 @@ def test_refused_values_are_none_or_absent() -> None:
 
 def test_the_paths_of_a_value_are_found_in_lists_and_dicts() -> None:
     value = {"a": [Path("x"), "y"], "b": (Path("z"),)}
-    assert list(paths_in(value)) == [Path("x"), Path("z")]
+    assert list(paths_in(value, "c")) == [("c.a[0]", Path("x")), ("c.b[0]", Path("z"))]
