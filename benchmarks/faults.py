@@ -740,7 +740,7 @@ _EDGES = [
         ("p if is_defined else None", "p"),
         ("np.isfinite(value) and np.isfinite(resampled).all()", "np.isfinite(value)"),
     ),
-    *_faults("analysis/comparison.py", ("places.count(path.resolve())", "paths.count(path)")),
+    *_faults("analysis/scored_run.py", ("places.count(path.resolve())", "paths.count(path)")),
     *_faults("data/sentences.py", ('b"lengths" if is_ambiguous', 'b"" if is_ambiguous')),
     *_faults("io/archives.py", ('            and member["bytes"] >= 0\n', "")),
     *_faults("embedding/vector_reader.py", ("if self._is_narrow and not", "if False and not")),

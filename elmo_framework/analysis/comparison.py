@@ -16,6 +16,7 @@ from elmo_framework.analysis.scored_run import (
     EvaluationSplit,
     ScoredRun,
     require_comparable,
+    require_distinct,
     scored_runs,
 )
 from elmo_framework.analysis.statistics import (
@@ -157,8 +158,8 @@ def compare(
     """
     distributions()
     paths = [Path(path) for path in (*runs, *others)]
-    _require_distinct(paths[: len(runs)])
-    _require_distinct(paths[len(runs) :])
+    require_distinct(paths[: len(runs)])
+    require_distinct(paths[len(runs) :])
     scored = scored_runs(
         paths,
         file=None if file is None else Path(file),
@@ -201,13 +202,6 @@ def compare_scored(
         effects.by_class(),
         effects.by_length(),
     )
-
-
-def _require_distinct(paths: Sequence[Path]) -> None:
-    places = [path.resolve() for path in paths]
-    repeated = [path for path in paths if places.count(path.resolve()) > 1]
-    if repeated:
-        raise RunError(f"{repeated[0]} is listed twice; a run counts once")
 
 
 def _paired(

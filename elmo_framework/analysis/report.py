@@ -19,8 +19,8 @@ from elmo_framework.analysis.reported_run import (
     read_reported_runs,
     shortened,
 )
+from elmo_framework.analysis.scored_run import require_distinct
 from elmo_framework.analysis.shading import COLORS, shaded_words, strongest
-from elmo_framework.errors import RunError
 from elmo_framework.experiment.load_run import bilm_of
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.files import writing
@@ -68,7 +68,7 @@ def write_report(
         OSError: the page cannot be written.
     """
     directories = [RunDirectory.begun(run) for run in ([runs] if isinstance(runs, Path) else runs)]
-    _require_distinct(directories)
+    require_distinct([run.path for run in directories])
     # Where it goes is checked first, as the rest takes long.
     with writing(output) as file:
         reported = read_reported_runs(directories, errors=errors, packages=packages, bilms=bilms)
@@ -79,13 +79,6 @@ def write_report(
                 places |= _bilm_of_run(directory, bilms, packages)
             neighbors = {name: find_neighbors(bilm, search) for name, bilm in places.items()}
         file.write(_page(reported, neighbors))
-
-
-def _require_distinct(runs: Sequence[RunDirectory]) -> None:
-    paths = [run.path.resolve() for run in runs]
-    repeated = [run.path for run, path in zip(runs, paths, strict=True) if paths.count(path) > 1]
-    if repeated:
-        raise RunError(f"{repeated[0]} is listed twice; name each run once")
 
 
 def _bilm_of_run(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
+from pydantic import ValidationError
+
+from elmo_framework.config import plain
 from elmo_framework.console import ProgressBar
-from elmo_framework.errors import RunError
+from elmo_framework.errors import RunError, shown
 from elmo_framework.experiment.load_run import load
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.experiment.terms import ExampleTerms, ScoreFunction, head_class, score_function
@@ -97,21 +100,64 @@ def scored_runs(
     return runs
 
 
-def check_record(content: Mapping[str, Any], path: Path) -> None:
-    """Raise RunError if the record of a run is of a newer format."""
-    writer = dict(content.get("versions") or {}).get("elmo_framework")
+@dataclass(frozen=True)
+class _RecordedTrainer:
+    validation_metric: str
+
+
+@dataclass(frozen=True)
+class _RecordedModel:
+    type: str
+    metrics: list[Any] | None = None
+
+
+@dataclass(frozen=True)
+class _RecordedConfig:
+    model: _RecordedModel
+    trainer: _RecordedTrainer
+    random_seed: int
+    plugins: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _RecordedRun:
+    """What is read of the config in a record."""
+
+    experiment: _RecordedConfig
+
+
+def read_fields(path: Path, *types: Any) -> dict[str, Any]:
+    """Read the record of a run: its config can be compared.
+
+    Args:
+        path: of the record.
+        types: dataclasses with further fields that it must have.
+
+    Raises:
+        RunError: it is of a newer format.
+        ValueError: it is damaged, with the reason.
+        FileNotFoundError: it does not exist.
+    """
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"expected an object, found {shown(content)}")
+    versions = content.get("versions")
+    writer = versions.get("elmo_framework") if isinstance(versions, dict) else None
     about = {"format": content.get("format", 1), "elmo_framework": writer}
     check_format(about, name="a record", supported=RECORD_FORMAT, path=path, error=RunError)
+    for each in (*types, _RecordedRun):
+        try:
+            plain.read(each, content)
+        except ValidationError as error:
+            raise ValueError(str(plain.problems(error, content, "")[0])) from error
+    return content
 
 
 def _of_record(path: Path, split: EvaluationSplit) -> ScoredRun:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        check_record(record, path)
-        config = record["experiment"]
-        config["random_seed"], config["trainer"]["validation_metric"], config["model"]["type"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path}: not the record of a run of a study: {error!r}") from error
+        config = read_fields(path)["experiment"]
+    except ValueError as error:
+        raise RunError(f"{path}: not the record of a run of a study: {error}") from error
     terms = path.with_name(f"{path.stem}.{split}.npz")
     if split == "test" and not terms.is_file():
         raise RunError(f"{path}: this run has no scores of test data; run `elmo study ... --final`")
@@ -137,6 +183,14 @@ def _data(run: RunDirectory, split: EvaluationSplit) -> tuple[str, float | None]
         raise RunError(f"{run.path}: this run has no {split} data; pass --file")
     path = path or config["train_data_path"]
     return run.read_digests().get("data", {}).get(path) or path, fraction
+
+
+def require_distinct(paths: Sequence[Path]) -> None:
+    """Raise RunError if a run is listed twice, also by another path."""
+    places = [path.resolve() for path in paths]
+    repeated = [path for path in paths if places.count(path.resolve()) > 1]
+    if repeated:
+        raise RunError(f"{repeated[0]} is listed twice; name each run once")
 
 
 def require_comparable(runs: Sequence[ScoredRun]) -> None:

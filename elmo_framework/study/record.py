@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from elmo_framework.analysis.scored_run import RECORD_FORMAT, check_record
+from elmo_framework.analysis.scored_run import RECORD_FORMAT, read_fields
 from elmo_framework.errors import RunError
 from elmo_framework.io.files import write_text
 
@@ -122,12 +122,11 @@ def read_record(path: Path) -> Record:
         FileNotFoundError: it does not exist.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        check_record(content, path)
-        names = {field.name for field in fields(Record)}
-        return Record(**{key: value for key, value in content.items() if key in names})
-    except (ValueError, TypeError, AttributeError) as error:
+        content = read_fields(path, Record)
+    except ValueError as error:
         raise RunError(f"{path}: this record is damaged ({error}); remove it") from error
+    names = {field.name for field in fields(Record)}
+    return Record(**{key: value for key, value in content.items() if key in names})
 
 
 def read_records(results: Path) -> list[Record]:

@@ -23,7 +23,11 @@ RECORD = Record(
     validation={"accuracy": 0.5},
     training={"best_step": 100},
     minutes=30.0,
-    experiment={},
+    experiment={
+        "model": {"type": "esim"},
+        "trainer": {"validation_metric": "+accuracy"},
+        "random_seed": 1,
+    },
     digests={},
     versions={},
 )

@@ -203,6 +203,16 @@ def test_a_record_without_terms_or_config_is_an_error(tmp_path: Path):
         compare([path], [path])
 
 
+@pytest.mark.parametrize("key", ["random_seed", "plugins", "model", "trainer"])
+def test_a_damaged_config_in_a_record_is_an_error(key: str, tmp_path: Path):
+    path = saved(tmp_path / "a", classifier("xxyx"))
+    record = json.loads(path.read_text())
+    record["experiment"][key] = {"metrics": 3}
+    path.write_text(json.dumps(record))
+    with pytest.raises(RunError, match=rf"not the record of a run of a study: experiment\.{key}"):
+        compare([path], [path])
+
+
 def test_a_run_counts_once(tmp_path: Path):
     path = saved(tmp_path / "a", classifier("xxyx"))
     with pytest.raises(RunError, match=r"seed-1.json is listed twice"):

@@ -34,7 +34,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 def add_run(folder: Path, config: dict, variant: str, seed: int, found: set[str]) -> Record:
     """Write the record of a run that finds certain names only."""
-    record = add_record(folder, variant, seed, 0.5, test=0.5, experiment=config)
+    recorded = {**config, "random_seed": seed}
+    record = add_record(folder, variant, seed, 0.5, test=0.5, experiment=recorded)
     experiment = parse(Experiment, config, source="test").build()
     for split in ("validation", "test"):
         is_found = [int(example.words[1] in found) for example in experiment.examples(split)]

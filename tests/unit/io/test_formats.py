@@ -55,13 +55,18 @@ def write_a_record(folder: Path) -> None:
     scores: dict[str, Any] = {}
     for key in ("validation", "training", "digests", "versions"):
         scores[key] = {}
+    config = {
+        "model": {"type": "crf_tagger"},
+        "trainer": {"validation_metric": "+f1"},
+        "random_seed": 1,
+    }
     record = Record(
         config="ner",
         variant="mini",
         seed=1,
         fraction=1,
         metric="+f1",
-        **{"minutes": 1.0, "experiment": {}, **scores},
+        **{"minutes": 1.0, "experiment": config, **scores},
     )
     write_record(folder / "record.json", record)
 

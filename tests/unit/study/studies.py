@@ -64,7 +64,7 @@ def add_record(
             "test": None if test is None else {metric[1:]: test},
             "training": {},
             "minutes": 2.0,
-            "experiment": CONFIG,
+            "experiment": {**CONFIG, "random_seed": seed},
             "digests": {},
             "versions": {},
             **changes,

@@ -26,6 +26,7 @@ from tests.experiment.studies import (
     with_test_data,
     write,
 )
+from tests.unit.study.studies import CONFIG
 
 _OTHER = {"base": {}, "narrow": {"model": {"encoder": {"hidden_size": 3}}}}
 
@@ -81,7 +82,7 @@ def test_copy_of_a_copy_names_where_it_was_trained(tmp_path: Path) -> None:
         {"is_pruned": True},
         {"validation": {"loss": 1.0}},
         {"seed": 2},
-        {"experiment": {"model": {"type": "crf_tagger"}}},
+        {"experiment": {**CONFIG, "random_seed": 1}},
     ],
     ids=["data", "pruned", "metric", "seed", "config"],
 )

@@ -296,6 +296,34 @@ def test_damaged_record_is_refused_with_its_path(tmp_path: Path) -> None:
         names(state)
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"minutes": "x"}, "minutes: Input should be a valid number, not 'x'"),
+        ({"validation": 3}, "validation: Input should be .*, not 3"),
+        ({"experiment": 3}, "experiment: Input should be .*, not 3"),
+        ({"random_seed": "x"}, "experiment.random_seed: Input should be .*, not 'x'"),
+        ({"plugins": 3}, "experiment.plugins: Input should be .*, not 3"),
+        ({"model": {"type": "crf_tagger", "metrics": 3}}, "experiment.model.metrics: Input"),
+        ({"trainer": {}}, "experiment.trainer.validation_metric: is required"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_record_with_a_field_of_another_type_is_damaged(
+    tmp_path: Path, changes: dict[str, Any], problem: str
+) -> None:
+    state = state_of(study(), tmp_path)
+    run = state.runs()[0]
+    record_of(run.plan, state)
+    path = state.folder.record(run.plan.name)
+    content = json.loads(path.read_text())
+    for key, value in changes.items():
+        (content if key in content else content["experiment"])[key] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(RunError, match=rf"this record is damaged \({problem}"):
+        read_record(path)
+
+
 def test_estimate_uses_similar_runs_and_their_fraction(tmp_path: Path) -> None:
     state = state_of(study(fractions=[0.5, 1.0]), tmp_path)
     assert minutes_left(state, state.runs()) is None
