@@ -713,6 +713,15 @@ _ANALYSIS = [
     ),
     *_faults("study/report_parts.py", ("(cell + mark, reason), []", '(cell + mark, ""), []')),
     *_faults(
+        "study/state.py",
+        ("return is_written_alike or is_moved(", "return is_moved("),
+        ("folder.read_digests() if record is None", "{} if record is None"),
+        ("name not in self.running and self.folder", "self.folder"),
+    ),
+    *_faults("study/results.py", ("is_further and record.trial is None", "is_further")),
+    *_faults("experiment/run_directory.py", ("settle_checkpoints(self.checkpoints)\n", "pass\n")),
+    *_faults("training/process_group.py", ("index >= world_size", "index > world_size")),
+    *_faults(
         "study/reuse.py",
         ("            and self._content(run).is_of(record)\n", ""),
         ("self.data == list(record.digests", "set(self.data) == set(record.digests"),
