@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from io import BytesIO
@@ -26,7 +26,7 @@ from elmo_framework.data.formats.text_files import decoded_lines, error_context
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.embedding.arrow_files import TABLE_SUFFIXES, Columns, RowGroup, TableFile
 from elmo_framework.embedding.corpus import Line
-from elmo_framework.errors import DataError, RunError
+from elmo_framework.errors import DataError, RunError, truncated
 from elmo_framework.io.files import replacing, write_text
 from elmo_framework.io.remote import RemotePath
 
@@ -35,6 +35,9 @@ SHARD_BYTES = 1 << 20
 
 _SETTINGS = "_settings.json"
 """Readers of a folder of Parquet files skip names with this beginning."""
+
+_DIGESTS = ("biLM", "content")
+"""The settings that are digests."""
 
 _DEFAULT_COLUMNS = Columns()
 
@@ -169,23 +172,23 @@ class ShardFolder:
         self._settings = json.dumps(dict(settings), indent=2) + "\n"
 
     def create(self) -> None:
-        """Make the folder, unless another job has made it.
+        """Make the folder, or replace its settings while it has no shard.
 
         Raises:
             RunError: the folder has other files, or shards of other settings.
         """
-        settings = self._path / _SETTINGS
         self._path.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._path / ".settings.lock"):
-            if not settings.exists():
-                files = (file for file in self._path.iterdir() if not file.name.startswith("."))
-                if (other := next(files, None)) is not None:
-                    raise RunError(
-                        f"--output-dir {self._path} contains other files ({other.name}, ...); "
-                        "choose another folder"
-                    )
-                write_text(settings, self._settings)
-            self._check_same(settings)
+        with self._settings_lock():
+            files = (file for file in self._path.iterdir() if not file.name.startswith("."))
+            other = next((file for file in files if file.name != _SETTINGS), None)
+            if other is None:
+                write_text(self._path / _SETTINGS, self._settings)
+            elif not (self._path / _SETTINGS).exists():
+                raise RunError(
+                    f"--output-dir {self._path} contains other files ({other.name}, ...); "
+                    "choose another folder"
+                )
+            self._check_same()
 
     @contextmanager
     def writing(self, shard: TextShard) -> Iterator[Path | None]:
@@ -195,7 +198,8 @@ class ShardFolder:
         its text is in `.NAME.input`.
 
         Raises:
-            RunError: it exists, and its text has changed.
+            RunError: it exists, and its text has changed; or a job of other settings has taken the
+                folder since `create`.
         """
         path = self._path / (shard.name + self._suffix)
         digest = self._path / f".{shard.name}.input"
@@ -208,20 +212,41 @@ class ShardFolder:
             if path.exists():
                 yield None
             else:
-                with replacing(path) as aside:
+                with ExitStack() as until_renamed, replacing(path) as aside:
                     yield aside
+                    # A folder without shards may have been given other settings meanwhile.
+                    until_renamed.enter_context(self._settings_lock())
+                    self._check_same()
                     digest.write_text(shard.digest, encoding="utf-8")
             # Only once the shard exists: whoever waits for this lock finds it.
             lock.unlink(missing_ok=True)
 
-    def _check_same(self, path: Path) -> None:
-        before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(self._settings)
+    def _settings_lock(self) -> FileLock:
+        return FileLock(self._path / ".settings.lock")
+
+    def _check_same(self) -> None:
+        before = json.loads((self._path / _SETTINGS).read_text(encoding="utf-8"))
+        now = json.loads(self._settings)
         names = [name for name in before | now if before.get(name) != now.get(name)]
         if names:
+            changes = "; ".join(_change(name, before.get(name), now.get(name)) for name in names)
             raise RunError(
-                f"--output-dir {self._path}: its shards have other settings ({', '.join(names)}); "
+                f"--output-dir {self._path}: its shards have other settings ({changes}); "
                 "use the same, or choose another folder"
             )
+
+
+def _change(name: str, before: Any, now: Any) -> str:
+    """Write how a setting differs; of one with digests, which nobody compares, only its name."""
+    if name in _DIGESTS:
+        return name
+    return f"{name}: {truncated(_as_text(before))} -> {truncated(_as_text(now))}"
+
+
+def _as_text(setting: Any) -> str:
+    if isinstance(setting, list):
+        return ", ".join(str(value) for value in setting if value is not None)
+    return "default" if setting is None else str(setting)
 
 
 def _check_unchanged(shard: TextShard, digest: Path) -> None:

@@ -136,12 +136,38 @@ def test_shards_of_other_settings_are_refused(sharded: Make, changes: dict[str, 
         embed(sharded(part=JobPart(1, 9), **changes))
 
 
+def test_settings_are_replaced_while_there_is_no_shard(sharded: Make, tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_bytes(b"\xff\n")
+    with pytest.raises(DataError, match="not valid UTF-8"):
+        embed(sharded(sentences=[tmp_path / "b.txt"]))
+    embed(sharded(part=JobPart(0, 9), dtype="float16"))
+    with pytest.raises(RunError, match=r"other settings \(dtype: float16 -> float32\)"):
+        embed(sharded(part=JobPart(1, 9)))
+
+
+def test_settings_that_were_replaced_before_the_first_shard_are_refused(tmp_path: Path) -> None:
+    shard = TextShard("000000-000000", LineRange(tmp_path / "a.txt", 1, b"a\n"))
+    first, second = (
+        ShardFolder(tmp_path / "out", {"columns": [name, None]}, suffix="")
+        for name in ("tokns", "tokens")
+    )
+    first.create()
+    with (
+        pytest.raises(RunError, match=r"\(columns: tokens -> tokns\)"),
+        first.writing(shard) as path,
+    ):
+        assert path is not None
+        path.write_text("vectors")
+        second.create()
+    assert not visible(tmp_path / "out")
+
+
 def test_shards_of_an_earlier_arithmetic_are_refused(sharded: Make, tmp_path: Path) -> None:
     embed(sharded(part=JobPart(0, 9), precision="int8"))
     settings = tmp_path / "out/_settings.json"
     former = {**json.loads(settings.read_text()), "precision": "int8"}
     settings.write_text(json.dumps(former))
-    with pytest.raises(RunError, match=r"other settings \(precision\)"):
+    with pytest.raises(RunError, match=r"other settings \(precision: int8 -> "):
         embed(sharded(part=JobPart(1, 9), precision="int8"))
 
 
@@ -253,7 +279,8 @@ def test_flags_that_exclude_shards_are_refused(
 
 def test_a_job_waits_for_a_shard_of_another(tmp_path: Path) -> None:
     shard = TextShard("000000-000000", LineRange(tmp_path / "a.txt", 1, b"a\n"))
-    folder = ShardFolder(tmp_path, {}, suffix="")
+    folder = ShardFolder(tmp_path / "out", {}, suffix="")
+    folder.create()
     results = list[Path | None]()
 
     def second() -> None:
@@ -269,4 +296,4 @@ def test_a_job_waits_for_a_shard_of_another(tmp_path: Path) -> None:
         path.write_text("vectors")
     other.join()
     assert results == [None]
-    assert [file.name for file in visible(tmp_path)] == ["000000-000000"]
+    assert [file.name for file in visible(tmp_path / "out")] == ["000000-000000"]
