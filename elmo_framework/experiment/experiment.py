@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from elmo_framework.config.signature import component_class
 from elmo_framework.config.types import Count, Default, ExistingPath, Lazy, TextPath
 from elmo_framework.corpus.vocabulary_file import as_counts, read_vocabulary_file
 from elmo_framework.data.data_loader import BucketDataLoader, DataLoader
-from elmo_framework.data.formats.text_files import require_nonempty
+from elmo_framework.data.formats.text_files import NO_EXAMPLE, require_nonempty
 from elmo_framework.data.reader import DatasetReader
 from elmo_framework.data.subsample import split_by_unit, subsample
 from elmo_framework.data.tokenizer import Tokenizer
@@ -237,7 +237,11 @@ class Experiment(Registrable):
 
     def _all_examples(self, split: Split) -> Iterable[Any]:
         """Return the examples of a data set, without those held out; before `train_fraction`."""
-        examples = self.reader(split).read(self.paths[split])
+        path = self.paths[split]
+        examples = self.reader(split).read(path)
+        # Readers of plugins need not check this. A corpus in memory is passed on unchanged.
+        if isinstance(examples, Iterator | list | tuple):
+            examples = require_nonempty(examples, NO_EXAMPLE, path)
         if split not in self._hash_ranges:
             return examples
         assert isinstance(self._task, HeadTask), self._task
@@ -245,7 +249,7 @@ class Experiment(Registrable):
         part = split_by_unit(examples, self._task.sampling_unit, start=start, end=end)
         name = "training" if split == "train" else split
         message = f"test_fraction or validation_fraction leaves no {name} data of this data"
-        return require_nonempty(part, message, self.paths[split])
+        return require_nonempty(part, message, path)
 
     @cached_property
     def _training_subsample(self) -> Iterable[Any]:

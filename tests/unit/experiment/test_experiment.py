@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from elmo_framework.config.parse import parse
-from elmo_framework.experiment.experiment import Experiment
+from elmo_framework.errors import DataError
+from elmo_framework.experiment.experiment import Experiment, Split
 
 WORDS = ["ab", "ab", "bc", "dé"]
 EMBEDDER = {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}}
@@ -48,3 +49,23 @@ def test_characters_need_no_vocabulary_without_limits(tmp_path: Path) -> None:
 
     assert "characters" not in vocabularies.names
     assert vocabularies.characters().items[2:] == ("b", "a", "c", "d", "é")
+
+
+@pytest.mark.parametrize("split", ["train", "validation"])
+@pytest.mark.parametrize("make", [iter, list])
+def test_a_reader_that_returns_no_examples_is_an_error(
+    split: Split, make: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    config = {
+        "dataset_reader": "tagging_json",
+        "train_data_path": str(path),
+        "validation_data_path": str(path),
+        "model": {"type": "simple_tagger", "embedder": EMBEDDER},
+    }
+    experiment = parse(Experiment, config, source="test").build()
+    monkeypatch.setattr(type(experiment.reader(split)), "read", lambda self, path: make(()))
+
+    with pytest.raises(DataError, match=r"empty.jsonl: this file has no examples"):
+        list(experiment.examples(split))
