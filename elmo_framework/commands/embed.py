@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -9,12 +10,14 @@ from typing import final
 from elmo_framework.commands.command import Command, register_components
 from elmo_framework.commands.inputs import bilm_inputs, run_bilm_inputs, run_inputs
 from elmo_framework.config.job_part import WHOLE
-from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob
-from elmo_framework.errors import RunError
+from elmo_framework.embedding.job import HDF5_SUFFIXES, NPY_SUFFIX, STANDARD_OUTPUT, EmbeddingJob
+from elmo_framework.errors import RunError, hint
 from elmo_framework.io.outputs import Input, Output
 
 _SHARD_FORMATS = ("parquet", "safetensors")
-_NPY_SUFFIX, _JSON_SUFFIXES = ".npy", (".json", ".jsonl")
+_JSON_SUFFIXES = (".json", ".jsonl")
+_FILE_SUFFIX = re.compile(r"\.(?!v\d)[a-z][a-z0-9]{1,4}")
+"""Looks like the suffix of a file of data, and not like a version in the name of a folder."""
 
 
 @final
@@ -56,7 +59,7 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
         shards = [] if self.output_dir is None else [Output(self.output_dir, "--output-dir")]
         if self.output == STANDARD_OUTPUT:
             return shards
-        is_folder = self.file_format == "npy" and self.output.suffix != _NPY_SUFFIX
+        is_folder = self.file_format == "npy" and self.suffix != NPY_SUFFIX
         return [*shards, Output(self.output, "--output-file", is_folder=is_folder)]
 
     def inputs(self) -> Sequence[Input]:
@@ -92,7 +95,7 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
             raise RunError(f"{flag} needs --output-dir, which writes shards")
         if self.part != WHOLE:
             raise RunError("--part needs --output-dir")
-        if self.output.suffix in _JSON_SUFFIXES:
+        if self.suffix in _JSON_SUFFIXES:
             raise RunError(
                 f"--output-file {self.output}: JSON lines are written to standard output; remove "
                 f"--output-file and add > {self.output}"
@@ -101,6 +104,18 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
             for flag in ("format", "force", "resume"):
                 if getattr(self, flag):
                     raise RunError(f"--{flag} needs --output-file, such as vectors.hdf5")
+        self._check_suffix()
+
+    def _check_suffix(self) -> None:
+        """Raise RunError for what looks like the suffix of a file, but of no format."""
+        suffixes = (*HDF5_SUFFIXES, NPY_SUFFIX)
+        is_unknown = self.suffix not in suffixes and _FILE_SUFFIX.fullmatch(self.suffix)
+        if self.format is None and is_unknown:
+            raise RunError(
+                f"--output-file {self.output}: unknown suffix {self.output.suffix!r}; choose from "
+                f"{', '.join(suffixes)} and a name without a suffix for a folder, or pass --format."
+                f"{hint(self.suffix, suffixes)}"
+            )
 
     def _needs_shards(self) -> str:
         """Return what only shards have, if there is something."""
@@ -112,7 +127,7 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
             return f"--format {self.format}"
         if table := next(filter(is_table, self.sentences), None):
             return f"{table}: a table"
-        if self.output.suffix.removeprefix(".") in _SHARD_FORMATS:
+        if self.suffix.removeprefix(".") in _SHARD_FORMATS:
             return f"{self.output.suffix} of --output-file {self.output}"
         return ""
 

@@ -26,7 +26,7 @@ from elmo_framework.embedding.converted_formats import (
 )
 from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.embedding.corpus_vectors import CorpusVectors
-from elmo_framework.embedding.job import STANDARD_OUTPUT, EmbeddingJob, VectorFormat
+from elmo_framework.embedding.job import NPY_SUFFIX, STANDARD_OUTPUT, EmbeddingJob, VectorFormat
 from elmo_framework.embedding.json_lines import write_json_lines
 from elmo_framework.embedding.shards import ShardFolder, input_settings, is_table, read_shards
 from elmo_framework.embedding.vector_file_format import (
@@ -204,7 +204,7 @@ def _layout(job: EmbeddingJob, shape: VectorShape) -> VectorFileFormat:
     if (converted := _CONVERTED_FORMATS.get((job.file_format, is_quantized))) is not None:
         return converted(shape, is_quantized=is_quantized)
     if job.file_format == "npy":
-        return NpyFileFormat(shape) if job.output.suffix == ".npy" else NpyFolderFormat(shape)
+        return NpyFileFormat(shape) if job.suffix == NPY_SUFFIX else NpyFolderFormat(shape)
     return Hdf5Format(
         shape, keeps_sentences=not job.forget_sentences, uses_sentence_keys=job.use_sentence_keys
     )

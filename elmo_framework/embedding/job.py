@@ -23,7 +23,7 @@ from elmo_framework.layers.pool import Pool
 STANDARD_OUTPUT = Path("-")
 """The output path that means standard output, which JSON lines are written to."""
 
-_HDF5_SUFFIXES = (".hdf5", ".h5")
+HDF5_SUFFIXES, NPY_SUFFIX = (".hdf5", ".h5"), ".npy"
 
 VectorFormat: TypeAlias = Literal["hdf5", "npy", "parquet", "safetensors"]
 
@@ -106,6 +106,11 @@ class EmbeddingJob:
     packages: Plugins = ()
 
     @property
+    def suffix(self) -> str:
+        """The suffix of the output, in lower case."""
+        return self.output.suffix.lower()
+
+    @property
     def file_format(self) -> VectorFormat:
         """The format, which the suffix of the output decides by default."""
-        return self.format or ("hdf5" if self.output.suffix in _HDF5_SUFFIXES else "npy")
+        return self.format or ("hdf5" if self.suffix in HDF5_SUFFIXES else "npy")

@@ -24,6 +24,7 @@ import torch
 
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.bilm.layer_output import LayerOutput
+from elmo_framework.commands.main import main
 from elmo_framework.embedding import corpus_vectors, vector_reader
 from elmo_framework.embedding import embed as embedding
 from elmo_framework.embedding.embed import embed
@@ -583,3 +584,29 @@ def test_batches_are_larger_on_an_accelerator(job: Jobs) -> None:
     with accelerator_code():
         assert VectorReader(job(), torch.device("cpu")).max_tokens == 16384
         assert VectorReader(job(max_tokens=7), torch.device("cpu")).max_tokens == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("v.hd5", " Did you mean '.hdf5'?"), ("v.npz", " Did you"), ("v.txt", "")]
+)
+def test_an_unknown_suffix_is_refused(
+    tmp_path: Path, name: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("a b\n")
+    output = tmp_path / name
+    command = ["embed", "mini", str(tmp_path / "a.txt"), "--output-file", str(output)]
+    assert main(command) == 2
+    assert f"or pass --format.{hint}" in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_folder"), [("v.HDF5", False), ("v.Npy", False), ("v.v2", True), ("v.1", True)]
+)
+def test_suffixes_in_capitals_and_versions_are_taken(
+    tmp_path: Path, name: str, is_folder: bool
+) -> None:
+    (tmp_path / "a.txt").write_text("a b\n")
+    output = tmp_path / name
+    assert main(["embed", "mini", str(tmp_path / "a.txt"), "--output-file", str(output)]) == 0
+    assert output.is_dir() is is_folder

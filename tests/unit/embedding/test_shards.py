@@ -152,13 +152,13 @@ def test_settings_that_were_replaced_before_the_first_shard_are_refused(tmp_path
         for name in ("tokns", "tokens")
     )
     first.create()
-    with (
-        pytest.raises(RunError, match=r"\(columns: tokens -> tokns\)"),
-        first.writing(shard) as path,
-    ):
-        assert path is not None
-        path.write_text("vectors")
-        second.create()
+    writing = first.writing(shard)
+    path = writing.__enter__()
+    assert path is not None
+    path.write_text("vectors")
+    second.create()
+    with pytest.raises(RunError, match=r"\(columns: tokens -> tokns\)"):
+        writing.__exit__(None, None, None)
     assert not visible(tmp_path / "out")
 
 
