@@ -138,5 +138,7 @@ docs/allennlp_details.md.
         outputs = {"--output-dir": self.output_dir, "--output-file": self.output_file}
         flag = "--output-file" if self.model_format == "allennlp" else "--output-dir"
         if (output := outputs.pop(flag)) is None or any(outputs.values()):
-            raise RunError(f"--format {self.model_format} needs {flag} alone")
+            value = "FILE" if flag == "--output-file" else "DIR"
+            others = "".join(f", without {other}" for other, path in outputs.items() if path)
+            raise RunError(f"--format {self.model_format}: pass {flag} {value}{others}")
         return output

@@ -252,6 +252,6 @@ def test_the_command_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main([*command, "--output-file", str(target)]) == 2
     assert "--force" in capsys.readouterr().err
     assert main([*command, "--output-dir", str(tmp_path / "out")]) == 2
-    assert "--format allennlp needs --output-file alone" in capsys.readouterr().err
+    assert "--format allennlp: pass --output-file FILE" in capsys.readouterr().err
     scores = load(target).evaluate(DATA / "ner.txt")
     assert scores == load(tmp_path / "run").evaluate(DATA / "ner.txt")
