@@ -142,6 +142,20 @@ class ConfigCommand(Command):
         register_components(self.packages, config=config)
         return config
 
+    def read_experiment(self) -> Config:
+        """Load the config of one experiment, as `read_config` does.
+
+        Raises:
+            RunError: it is a study.
+            ElmoFrameworkError: as of `read_config`.
+        """
+        from elmo_framework.study.study import is_study
+
+        config = self.read_config()
+        if is_study(config.raw):
+            raise RunError(f"{config.source}: this is a study; run `elmo study`")
+        return config
+
 
 def load_runs(
     run: Path,

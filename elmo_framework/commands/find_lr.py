@@ -67,7 +67,7 @@ steepest point, or a tenth of the rate with the lowest loss (Smith 2017).
         from elmo_framework.io.files import writing
 
         rates = self._range()
-        _, experiment = check_config(self.read_config()).unwrap()
+        _, experiment = check_config(self.read_experiment()).unwrap()
         # Where it goes is checked first, as the rest takes long.
         self.serialization_dir.mkdir(parents=True, exist_ok=True)
         table_path, picture_path = (output.path for output in self.outputs())

@@ -15,6 +15,7 @@ from elmo_framework.io.outputs import Input, Output
 
 if TYPE_CHECKING:
     from elmo_framework.study.reuse import ReusableRecord
+    from elmo_framework.study.run import StudyResult
     from elmo_framework.study.state import StudyState
 
 _FAILED = 1
@@ -95,9 +96,17 @@ fails is reported, and does not stop the others; the exit code is then 1.
         pages = write_results(state)
         failed = f", {plural(len(result.failures), 'failure')}" if result.failures else ""
         failed += " (run the same command to try again)" if failed else ""
-        console.info(f"{plural(result.num_done, 'run')} done{failed}; records: {folder.results}")
+        console.info(f"{_done(state, result)}{failed}; records: {folder.results}")
         print(*pages, sep="\n")
         return _FAILED if result.failures else 0
+
+
+def _done(state: StudyState, result: StudyResult) -> str:
+    """Write how many runs were done; if there were none to do, how many are."""
+    if result.num_done or result.failures:
+        return f"{plural(result.num_done, 'run')} done"
+    counts = state.num_runs_by_state()
+    return f"nothing to do: {counts.get('done', 0)} of {sum(counts.values())} runs are done"
 
 
 def _listed(state: StudyState, reusable: Sequence[ReusableRecord]) -> str:
@@ -113,7 +122,7 @@ def _listed(state: StudyState, reusable: Sequence[ReusableRecord]) -> str:
     left = (
         "no estimate: no run of this study is finished"
         if minutes is None
-        else f"{timedelta(minutes=round(minutes))} of training left"
+        else f"{timedelta(seconds=round(60 * minutes))} of training left"
     )
     num_done = sum(row[1] == "done" for row in rows)
     num_further = state.num_further_runs

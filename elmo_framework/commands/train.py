@@ -53,6 +53,7 @@ examples:
     def run(self) -> int:
         from elmo_framework import console
         from elmo_framework.commands.check import Check
+        from elmo_framework.experiment.run_directory import RunDirectory
         from elmo_framework.experiment.train import train
         from elmo_framework.io.process import keep_freed_memory
 
@@ -65,14 +66,18 @@ examples:
                 data=True,
             ).run()
         keep_freed_memory()
+        config = self.read_experiment()
+        is_first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started
+        if self.recover and is_first and not RunDirectory(self.serialization_dir).config.exists():
+            console.info(f"{self.serialization_dir}: no run to resume; starting a new one")
         metrics = train(
-            self.read_config(),
+            config,
             self.serialization_dir,
             packages=self.packages,
             force=self.force,
             recover=self.recover,
         )
-        if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun started, the first
+        if is_first:
             console.info(_summary(metrics, self.serialization_dir))
         return 0
 

@@ -38,6 +38,7 @@ _RECORDS = (
     "README.md",
 )
 _WORKING_DIRECTORY = re.compile(r'\n *"working_directory": "[^"]*",')
+_OTHER_FORMATS = (".zip", ".7z", ".rar", ".tar.bz2", ".tar.xz", ".tar.zst", ".tbz2", ".txz")
 _OMITTED = ("checkpoints", "log", ".lock", _MODELS, MANIFEST)
 """Parts of a run that only training and TensorBoard read, and what an archive makes anew."""
 
@@ -68,9 +69,12 @@ def archive_run(
         bilm: where the biLMs of the run are, if they were moved.
 
     Raises:
-        RunError: there is no run with weights, or its biLM is not found.
+        RunError: there is no run with weights, or its biLM is not found; or the name of the archive
+            has the suffix of another format.
         DataError: a file is damaged.
     """
+    if archive.name.lower().endswith(_OTHER_FORMATS):
+        raise RunError(f"{archive}: an archive is a gzipped tar file; name it like model.tar.gz")
     run = RunDirectory.existing(path)
     files = run_files(run, license_name=license_name)
     if with_bilm:

@@ -71,7 +71,7 @@ def load(
             that the run was trained with; or the runs of an ensemble do not fit together, or have
             a file of weights.
         DataError: the file of weights is missing or damaged.
-        ValueError: `path` is an empty list.
+        ValueError: `path` is an empty list, or `combine` is unknown.
     """
     torch_device = choose_device(device)
     again = partial(

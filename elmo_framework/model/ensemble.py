@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final, get_args
 
 from torch import nn
 
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import RunError
+from elmo_framework.errors import RunError, allowed
 from elmo_framework.metrics.metric import Metric, Table
 from elmo_framework.model.head import Head
 from elmo_framework.model.model import ModelOutput
@@ -73,6 +73,7 @@ class Ensemble(Head[EnsembleBatch]):
     Raises:
         RunError: the heads are of different tasks, have different labels, have no scores to
             average, or cannot vote.
+        ValueError: the combination is unknown.
     """
 
     def __init__(
@@ -84,6 +85,9 @@ class Ensemble(Head[EnsembleBatch]):
         agreement: str = "",
     ) -> None:
         super().__init__()
+        if combination not in get_args(Combination):
+            choices = allowed(combination, get_args(Combination))
+            raise ValueError(f"unknown combination {combination!r}; {choices}")
         _require_one_task(heads)
         self._heads, self._vocabularies = tuple(heads), tuple(vocabularies)
         self._combination = combination

@@ -10,11 +10,19 @@ from typing import Any
 from elmo_framework.config import parse
 from elmo_framework.config.load import Config
 from elmo_framework.config.plugins import load_plugins
-from elmo_framework.errors import ConfigError, DataError, Problem, allowed, dotted, shown
+from elmo_framework.errors import (
+    ConfigError,
+    DataError,
+    Problem,
+    RunError,
+    allowed,
+    dotted,
+    shown,
+)
 from elmo_framework.experiment.check import check_config
 from elmo_framework.study.plan import Cell, cells_of, load_configs
 from elmo_framework.study.search import Trial
-from elmo_framework.study.study import Study
+from elmo_framework.study.study import Study, is_study
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _SHOWN_PLACES = 3
@@ -58,8 +66,11 @@ def load_study(
         external_variables: for `std.extVar` in configs that are files.
 
     Raises:
+        RunError: the config is that of one experiment.
         ConfigError: with every problem of the study, but for those inside its configs.
     """
+    if "model" in config.raw and not is_study(config.raw):
+        raise RunError(f"{config.source}: this is the config of one experiment; run `elmo train`")
     study = parse.parse(Study, config.raw, source=config.source).build()
     if problems := list(_study_problems(study)):
         raise ConfigError(config.source, problems)

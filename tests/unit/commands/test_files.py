@@ -156,3 +156,19 @@ def test_a_file_that_exists_needs_force(
     assert main([*command.split(), "--output-file", "out"]) == 2
     assert "--output-file out already exists; pass --force" in capsys.readouterr().err
     assert (place / "out").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["ner.zip", "ner.ZIP", "ner.tar.xz"])
+def test_an_archive_has_no_suffix_of_another_format(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run").mkdir()
+    assert main(["archive", str(tmp_path / "run"), str(tmp_path / name)]) == 2
+    assert f"{name}: an archive is a gzipped tar file" in capsys.readouterr().err
+
+
+def test_export_without_an_output_names_the_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", "mini"]) == 2
+    assert "--format bilm: pass --output-dir DIR" in capsys.readouterr().err

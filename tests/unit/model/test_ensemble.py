@@ -238,3 +238,8 @@ def test_heads_that_do_not_fit_together_are_refused():
         Ensemble([Given("O")], [counts])
     with pytest.raises(RunError, match="taggers with and without a CRF"):
         Ensemble([tagger(counts, 1), tagger(counts, 1, decoder="softmax")], [counts] * 2)
+
+
+def test_an_unknown_combination_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'men'; choose from mean, vote. Did you mean 'mean'\?"):
+        Ensemble([], [], combination="men")
