@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -94,7 +94,8 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
             vocabularies = built.count_vocabularies()
         model = _attempt(partial(_on_meta, lazy, vocabularies), problems)
     if built is not None and model is not None:
-        problems += _trainer_problems(built.trainer, model)
+        labels = vocabularies.counted("labels") if reads_data else {}
+        problems += _trainer_problems(built.trainer, model, labels)
     if built is None or model is None or problems:
         raise ConfigError(experiment.source, problems)
     return ModelReport(
@@ -131,7 +132,9 @@ def _attempt(build: Callable[[], BuiltT], problems: list[Problem]) -> BuiltT | N
     return None
 
 
-def _trainer_problems(trainer: GradientDescent, model: Model[Any]) -> Iterator[Problem]:
+def _trainer_problems(
+    trainer: GradientDescent, model: Model[Any], labels: Collection[str]
+) -> Iterator[Problem]:
     """Yield what the `trainer` block asks for that this model does not have."""
     names = [name for name, _ in model.named_parameters()]
     for index, pattern in enumerate(trainer.no_grad):
@@ -142,7 +145,7 @@ def _trainer_problems(trainer: GradientDescent, model: Model[Any]) -> Iterator[P
         name = type(model).__name__
         message = f"a {name} reads the training data once; set it to 1"
         yield Problem("trainer.num_epochs", message)
-    if problem := metric_problem(trainer.validation_metric, model):
+    if problem := metric_problem(trainer.validation_metric, model, labels):
         yield Problem("trainer.validation_metric", problem)
     trained = [
         parameter

@@ -132,7 +132,8 @@ def _train(
 ) -> dict[str, Any]:
     experiment, model, group = assembly.experiment, assembly.model, assembly.group
     # The labels of the data may leave out a score; refused before any layer is computed.
-    if problem := metric_problem(experiment.trainer.validation_metric, model):
+    labels = assembly.vocabularies.counted("labels")
+    if problem := metric_problem(experiment.trainer.validation_metric, model, labels):
         raise RunError(f"trainer.validation_metric: {problem}")
     if group.is_first:
         record.write_metadata(assembly)

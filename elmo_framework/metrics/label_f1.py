@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import final
 
 from elmo_framework.data.labels import LabelSet
 from elmo_framework.metrics.accuracy import Labels, label_pairs
 from elmo_framework.metrics.metric import Metric, Table
-from elmo_framework.metrics.ratios import label_counts, label_table, ratio, scores_and_averages
+from elmo_framework.metrics.ratios import (
+    gold_counts,
+    label_counts,
+    label_table,
+    ratio,
+    scores_and_averages,
+)
 
 
 @final
@@ -41,6 +47,9 @@ class LabelF1(Metric):
 
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         return scores_and_averages(sums)
+
+    def names_of_scores(self, labels: Collection[str]) -> Collection[str]:
+        return self.score(gold_counts(labels))
 
     def table(self, sums: Mapping[str, float]) -> Table:
         return label_table(sums)

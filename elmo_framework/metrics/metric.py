@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeAlias, get_args, get_type_hints
 
 from elmo_framework.config.registry import Registrable
@@ -12,6 +13,8 @@ from elmo_framework.errors import BuildError
 from elmo_framework.metrics.ratios import AVERAGES
 
 _OVER_LABELS = tuple(f"-{name}" for name in ("overall", *AVERAGES))
+_NEAR = 0.86
+"""The least similarity of a misspelled name, above that of the label `weight` to `weighted`."""
 
 Table: TypeAlias = Mapping[str, Mapping[str, float]]
 """Counts, or scores of labels, by row and column."""
@@ -48,6 +51,14 @@ class Metric(Registrable, ABC):
     def table(self, sums: Mapping[str, float]) -> Table:
         """Return numbers by row and column that complement the scores; empty by default."""
         return {}
+
+    def names_of_scores(self, labels: Collection[str]) -> Collection[str] | None:
+        """Return the names of all scores of data with these labels; None if they are unknown.
+
+        Args:
+            labels: as the data has them, such as `B-PER`.
+        """
+        return None
 
     @classmethod
     def prediction_type(cls) -> Any:
@@ -93,3 +104,10 @@ def is_of_one_type(name: str, names: Iterable[str]) -> bool:
 def is_over_labels(name: str) -> bool:
     """Return whether a score is one over all labels, such as `f1-measure-overall`."""
     return name.endswith(_OVER_LABELS)
+
+
+def is_nearly_over_labels(name: str) -> bool:
+    """Return whether a score is probably a misspelled one over all labels: `f1-measure-ovrall`."""
+    end = name.rpartition("-")[2]
+    near = get_close_matches(end, ("overall", *AVERAGES), cutoff=_NEAR)
+    return bool(near) and not is_over_labels(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +42,11 @@ def label_counts(predicted: Set[tuple[Any, ...]], gold: Set[tuple[Any, ...]]) ->
     """
     counted = {"correct": predicted & gold, "predicted": predicted, "gold": gold}
     return Counter(f"{kind}/{label}" for kind, items in counted.items() for *_, label in items)
+
+
+def gold_counts(labels: Iterable[str]) -> Counter[str]:
+    """Return sums as those of `label_counts`, of data with one item of each label."""
+    return label_counts(set(), {(label,) for label in labels})
 
 
 def counts_by_label(sums: Mapping[str, float]) -> dict[str, dict[str, float]]:

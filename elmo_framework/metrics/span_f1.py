@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import final
 
 from elmo_framework.data.tagging import conlleval_tags, spans
 from elmo_framework.metrics.metric import Metric, Table
 from elmo_framework.metrics.ratios import (
     average_scores,
+    gold_counts,
     label_counts,
     label_scores,
     label_table,
@@ -43,6 +44,9 @@ class SpanF1(Metric):
         accuracy = ratio(sums.get("correct_words", 0.0), sums.get("words", 0.0))
         averages = {k: v for k, v in average_scores(sums).items() if not k.endswith("-micro")}
         return {"accuracy": accuracy, **label_scores(sums), **averages}
+
+    def names_of_scores(self, labels: Collection[str]) -> Collection[str]:
+        return self.score(gold_counts({label for *_, label in spans([*labels])}))
 
     def table(self, sums: Mapping[str, float]) -> Table:
         """Return the scores of each label, with the number of its gold spans."""

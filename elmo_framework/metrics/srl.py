@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, final
 
 from elmo_framework.data.tagging import spans
 from elmo_framework.metrics.metric import Metric
-from elmo_framework.metrics.ratios import label_counts, label_scores
+from elmo_framework.metrics.ratios import gold_counts, label_counts, label_scores
 
 Argument: TypeAlias = tuple[tuple[tuple[int, int], ...], str]
 """The pieces of an argument, and its label."""
@@ -61,6 +61,9 @@ class SrlEval(Metric):
     def score(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Return the scores; labels that do not occur have none."""
         return label_scores(sums, not_in_overall=_EXCLUDED)
+
+    def names_of_scores(self, labels: Collection[str]) -> Collection[str]:
+        return self.score(gold_counts({label for _, label in arguments(spans([*labels]))}))
 
 
 def arguments(labeled: Iterable[tuple[int, int, str]]) -> list[Argument]:

@@ -15,7 +15,13 @@ from elmo_framework.data.batch import to_device
 from elmo_framework.data.data_loader import BatchSource
 from elmo_framework.errors import RunError, allowed
 from elmo_framework.kernels.backend import no_autocast, uses_cpu_code
-from elmo_framework.metrics.metric import Table, is_of_one_type
+from elmo_framework.metrics.metric import (
+    Table,
+    is_nearly_over_labels,
+    is_of_one_type,
+    is_over_labels,
+)
+from elmo_framework.model.head import Head
 from elmo_framework.model.model import Model
 from elmo_framework.training.interrupt import Interrupt, StopRequestedError
 from elmo_framework.training.memory import memory_errors
@@ -144,20 +150,49 @@ def require_score(metric: str, scores: Mapping[str, float]) -> None:
         raise RunError(f"trainer.validation_metric: {_unknown_score(metric, scores)}")
 
 
-def metric_problem(metric: str, model: Model[Any]) -> str | None:
+def metric_problem(metric: str, model: Model[Any], labels: Collection[str] = ()) -> str | None:
     """Describe what is wrong with `trainer.validation_metric`; None if nothing is.
 
-    Without data the scores per label, such as `f1-measure-PER`, are unknown; these are accepted.
+    Args:
+        metric: with its sign.
+        model: that has the score.
+        labels: those of the data. Without any, the scores per label, such as `f1-measure-PER`, are
+            unknown; these are accepted, apart from misspelled scores over all labels.
     """
-    name, names_of_model = metric[1:], {"loss", *model.scores({})}
-    if name not in names_of_model and not is_of_one_type(name, names_of_model):
-        return _unknown_score(metric, names_of_model)
+    name, names = metric[1:], {"loss", *model.scores({})}
+    if name not in names and is_of_one_type(name, names):
+        of_labels = _scores_of_labels(name, model, labels) if labels else None
+        if of_labels is None and not is_nearly_over_labels(name):
+            of_labels = {name}
+        names |= of_labels or set()
+    if name not in names:
+        return _unknown_score(metric, names)
     for sign, (pattern, size) in _BETTER.items():
         if pattern.fullmatch(name) and metric[0] != sign:
             return (
                 f"{metric!r} would keep the worst weights: {size} is better; write {sign + name!r}"
             )
     return None
+
+
+def _scores_of_labels(name: str, model: Model[Any], labels: Collection[str]) -> set[str] | None:
+    """Return the names of scores of this kind by label; None if they do not follow from labels."""
+    metrics = model.metrics.values() if isinstance(model, Head) else ()
+    names = [
+        metric.names_of_scores(labels)
+        for metric in metrics
+        if is_of_one_type(name, metric.score({}))
+    ]
+    known = [each for each in names if each is not None]
+    if not names or len(known) < len(names):
+        return None
+    kind = name.partition("-")[0]
+    return {
+        each
+        for listed in known
+        for each in listed
+        if each.partition("-")[0] == kind and not is_over_labels(each)
+    }
 
 
 def sign_of(metric: str) -> int:

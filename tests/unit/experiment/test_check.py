@@ -143,3 +143,21 @@ def test_validation_metric_may_be_one_of_the_config() -> None:
         {**changes, "trainer.validation_metric": "-mcc", "model.metrics": ["mcc"]}
     ).problems
     assert "larger is better; write '+mcc'" in problem.message
+
+
+def test_validation_metric_of_a_label_is_one_of_the_data(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    changes = {"validation_data_path": "train.txt", "trainer.num_epochs": 1}
+    written = raw({**changes, "trainer.validation_metric": "+f1-measure-LOC"})
+    config = Config(written, "ner.json", "")
+    assert not check_config(config).problems
+    (problem,) = check_config(config, reads_data=True).problems
+    assert "'+f1-measure-LOC' is not a score of this model" in problem.message
+    assert "f1-measure-PER, f1-measure-macro" in problem.message
+    Path("ner.json").write_text(json.dumps(written))
+    assert main(["train", "ner.json", "-s", "run"]) == 2
+    assert problem.message in capsys.readouterr().err
+    assert not Path("run/checkpoints").exists()
+    right = Config(raw({**changes, "trainer.validation_metric": "+f1-measure-PER"}), "ner.json", "")
+    assert not check_config(right, reads_data=True).problems

@@ -8,8 +8,11 @@ import pytest
 from elmo_framework.data.labels import Classification
 from elmo_framework.errors import BuildError
 from elmo_framework.metrics.accuracy import Accuracy, TopAccuracy
-from elmo_framework.metrics.metric import Metric, is_of_one_type
+from elmo_framework.metrics.label_f1 import LabelF1
+from elmo_framework.metrics.metric import Metric, is_nearly_over_labels, is_of_one_type
+from elmo_framework.metrics.span_f1 import SpanF1
 from elmo_framework.metrics.squad import Answer, SquadScores
+from elmo_framework.metrics.srl import SrlEval
 
 
 class Anything(Metric):
@@ -71,6 +74,23 @@ def test_predictions_of_an_unknown_type_are_accepted() -> None:
 )
 def test_score_of_one_type_has_one_over_all_types(name: str, expected: bool) -> None:
     assert is_of_one_type(name, ["loss", "f1-measure-overall", "precision"]) is expected
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [("ovrall", True), ("mcro", True), ("overall", False), ("weight", False), ("PER", False)],
+)
+def test_misspelled_scores_over_labels_are_recognized(end: str, expected: bool) -> None:
+    assert is_nearly_over_labels(f"f1-measure-{end}") is expected
+
+
+def test_scores_of_labels_are_named_as_in_the_scores() -> None:
+    tags = ["O", "B-PER", "I-PER", "U-LOC", "B-C-ARG0"]
+    assert {"f1-measure-PER", "f1-measure-LOC"} <= {*SpanF1().names_of_scores(tags)}
+    assert "f1-measure-ARG0" in SrlEval().names_of_scores(tags)
+    assert "f1-measure-C-ARG0" not in SrlEval().names_of_scores(tags)
+    assert "precision-B-PER" in LabelF1().names_of_scores(tags)
+    assert Accuracy().names_of_scores(tags) is None
 
 
 def test_without_an_overall_score_no_score_is_of_one_type() -> None:

@@ -126,6 +126,7 @@ def test_metric_with_the_right_sign_is_accepted(metric: str) -> None:
         ("+loss", "'+loss' would keep the worst weights: smaller is better; write '-loss'"),
         ("-accuracy", "larger is better; write '+accuracy'"),
         ("+acuracy", "'+acuracy' is not a score of this model"),
+        ("+f1-measure-ovrall", "Did you mean 'f1-measure-overall'?"),
     ],
 )
 def test_metric_with_the_wrong_sign_is_reported(metric: str, message: str) -> None:
