@@ -363,6 +363,7 @@ _DATA = [
     *_faults(
         "data/tagging.py",
         ('"BUS" or previous.prefix in "OULSE"', '"BUS" or previous.prefix in "O"'),
+        ("-([^-].*)", "-(.+)"),
     ),
 ]
 _METRICS = [
@@ -387,6 +388,15 @@ _METRICS = [
     *_faults("metrics/srl.py", ('frozenset({"V"})', "frozenset()")),
 ]
 _TASKS = [
+    *_faults(
+        "tasks/tagging/ontonotes_reader.py",
+        ("sentence.document_id.startswith(_WITHOUT_ENTITIES)", "False"),
+    ),
+    *_faults(
+        "tasks/coreference/reader.py",
+        ('string_of(values, "genre") if "genre" in values else ', ""),
+    ),
+    *_faults("tasks/word_senses/reader.py", ('"targets" not in values and ', "")),
     *_faults(
         "tasks/coreference/mentions.py",
         ("self._spans_per_word * sum(lengths)", "2 * self._spans_per_word * sum(lengths)"),
