@@ -149,9 +149,9 @@ class Form:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of the predictor, and that of AllenNLP before 1.0."""
-        older = {"reading_comprehension": "machine-comprehension"}
-        return self.name, older.get(self.name, self.name.replace("_", "-"))
+        """The name of the predictor, and those in other versions of AllenNLP."""
+        older = {"reading_comprehension": ("machine-comprehension",)}
+        return self.name, self.name.replace("_", "-"), *older.get(self.name, ())
 
 
 _SENTENCE = ("sentence",)

@@ -158,6 +158,11 @@ def test_arguments_with_another_meaning_are_refused(
         Predictor.from_path(archive("crf_tagger"), **arguments)
 
 
+def test_predictors_have_the_names_of_all_versions() -> None:
+    for name in ("reading_comprehension", "reading-comprehension", "machine-comprehension"):
+        Predictor.from_path(archive("bidaf"), name)
+
+
 def test_too_many_texts_are_refused() -> None:
     with pytest.raises(TypeError, match="predict takes sentence; found 2 texts"):
         Predictor.from_path(archive("crf_tagger")).predict("A.", "B.")
