@@ -94,6 +94,7 @@ _TRAINING = [
         ("return self._group.sum(sums)", "return sums"),
         ("if all(is_done for _, is_done in statuses):", "if is_done:"),
         ("memory_errors(batch, step=None), autocast", "autocast"),
+        ("if of_labels is None and not is_nearly_over_labels(name):", "if of_labels is None:"),
     ),
     *_faults(
         "training/sparse_gradients.py",
@@ -595,12 +596,21 @@ _COMPAT = [
         ("{} if kind in _WITHOUT_LABELS else", "{} if False else"),
         (' and not character_tokenizer(indexer).get("byte_encoding")', ""),
         ('str(indexer.get("namespace") or _OF_CHARACTERS)', "_OF_CHARACTERS"),
+        ("        if names != {value}:\n", "        if False:\n"),
+        ('each.get("trainable") is False', "True"),
     ),
     *_faults(
         "compat/allennlp/translate.py",
         ("rule(here, left) if left else {}", "rule(here, left)"),
         ("            if name not in counted:\n", "            if False:\n"),
         ('            here.note("dropped", "it is empty")\n', "            pass\n"),
+        ("dict.fromkeys(ours, value)", '{"words": value}'),
+        ('"val": -1.0', '"val": 1.0'),
+    ),
+    *_faults(
+        "compat/allennlp/schedulers.py",
+        ("    if value == trained:", "    if True:"),
+        ('elif here.context.value("iterator") is None:', "elif False:"),
     ),
     *_faults(
         "compat/allennlp/models.py",
@@ -665,6 +675,8 @@ _COMPAT = [
         ('"use_input_biases": only(False)', '"use_input_biases": kept'),
         ('        {"combination": "x,y"},\n', ""),
         ('    "boe": _BAG,\n', ""),
+        ('ours.get("num_layers", 1) == 1', 'ours.get("num_layers") == 1'),
+        ('renamed("matrix_2_dim")', "kept"),
     ),
     *_faults(
         "compat/allennlp/parameter_names.py",

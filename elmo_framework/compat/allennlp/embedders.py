@@ -8,6 +8,7 @@ from typing import Any
 
 from elmo_framework.bilm.files.published import PUBLISHED
 from elmo_framework.compat.allennlp.layers import pooler
+from elmo_framework.compat.allennlp.namespaces import one_namespace, unseen_words
 from elmo_framework.compat.allennlp.rules import (
     NO_ADDED_WORDS,
     Indexer,
@@ -31,6 +32,7 @@ _COMMON: Rules = {
     "start_tokens": NO_ADDED_WORDS,
     "end_tokens": NO_ADDED_WORDS,
 }
+SPARSE = dropped("it changes the form of gradients only")
 _NAMESPACE = dropped("characters have one vocabulary")
 
 
@@ -64,7 +66,7 @@ INDEXERS: dict[str, Member] = {
         "single_id",
         {
             **_COMMON,
-            "namespace": only("tokens", reason="words have one vocabulary"),
+            "namespace": one_namespace("words"),
             "lowercase_tokens": kept,
             "feature_name": only("text"),
             "default_value": unsupported(),
@@ -140,7 +142,7 @@ def _embedding_of_characters(here: Place, value: Any) -> Mapping[str, Any]:
         "vocab_namespace": _NAMESPACE,
         "padding_index": only(0),
         "trainable": only(True),
-        "sparse": only(False),
+        "sparse": SPARSE,
         "type": only("embedding"),
     }
     return {here.key: block(here, value, rules, "embedding of characters")}
@@ -170,10 +172,10 @@ EMBEDDERS: dict[str, Member] = {
             "embedding_dim": kept,
             "pretrained_file": kept,
             "trainable": kept,
-            "vocab_namespace": only("tokens", reason="words have one vocabulary"),
+            "vocab_namespace": one_namespace("words"),
             "num_embeddings": dropped("it follows from the vocabulary"),
             "padding_index": only(0),
-            "sparse": dropped("it changes the form of gradients only"),
+            "sparse": SPARSE,
             "norm_type": only(2, 2.0),
             "scale_grad_by_freq": only(False),
             "max_norm": unsupported(),
@@ -379,8 +381,7 @@ def _with_indexer(here: Place, indexer: Indexer, ours: dict[str, Any]) -> dict[s
     if indexer.lowercase:
         ours["lowercase"] = True
     if "pretrained_file" in ours:
-        here.note("added", "max_unseen_words: 0; AllenNLP has vectors for words of the data only")
-        ours["max_unseen_words"] = 0
+        ours["max_unseen_words"] = unseen_words(here)
     return ours
 
 

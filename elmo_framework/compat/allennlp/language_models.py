@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_framework.compat.allennlp.embedders import indexer_names, token_blocks
+from elmo_framework.compat.allennlp.embedders import SPARSE, indexer_names, token_blocks
 from elmo_framework.compat.allennlp.rules import (
     EMPTY,
     NO_LIMIT,
@@ -54,7 +54,7 @@ def _embedding(here: Place, value: Any) -> Mapping[str, Any]:
         "vocab_namespace": dropped("characters have one vocabulary"),
         "padding_index": only(0),
         "trainable": only(True),
-        "sparse": only(False),
+        "sparse": SPARSE,
     }
     return block(here, value, rules, "embedding of characters")
 
@@ -199,7 +199,7 @@ _RULES: Rules = {
     "contextualizer": into("context_layers", _context_layers),
     "dropout": kept,
     "num_samples": kept,
-    "sparse_embeddings": dropped("it changes the form of gradients only"),
+    "sparse_embeddings": SPARSE,
     "initializer": _NO_EXPRESSIONS,
     "regularizer": _NO_EXPRESSIONS,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from elmo_framework.compat.allennlp.rules import (
     Member,
@@ -15,10 +15,14 @@ from elmo_framework.compat.allennlp.rules import (
     into,
     kept,
     only,
+    renamed,
     unsupported,
 )
 from elmo_framework.config.types import MAX_LAYERS
 from elmo_framework.errors import dotted, shown
+from elmo_framework.nn.feedforward import Activation
+
+ACTIVATIONS = get_args(Activation)
 
 _SIZE = {"input_size": kept, "hidden_size": kept}
 _STATEFUL = {"stateful": only(False, reason="each sentence starts from zero here")}
@@ -41,8 +45,18 @@ _STACKED: Rules = {
 
 def feedforward(here: Place, value: Any) -> dict[str, Any]:
     """Translate a FeedForward."""
-    keys = ("input_dim", "num_layers", "hidden_dims", "activations", "dropout")
-    return block(here, value, dict.fromkeys(keys, kept), "FeedForward")
+    keys = ("input_dim", "num_layers", "hidden_dims", "dropout")
+    rules: Rules = {**dict.fromkeys(keys, kept), "activations": _activations}
+    return block(here, value, rules, "FeedForward")
+
+
+def _activations(here: Place, value: Any) -> Mapping[str, Any]:
+    for each in value if isinstance(value, list) else [value]:
+        if each not in ACTIVATIONS:
+            choices = ", ".join(sorted(ACTIVATIONS))  # the nearest name is another function
+            message = f"AllenNLP's Activation {shown(each)} has no counterpart here"
+            here.problem(f"{message}; choose from {choices}")
+    return {here.key: value}
 
 
 def _feedforward_rule(here: Place, value: Any) -> Mapping[str, Any]:
@@ -93,12 +107,20 @@ SEQ2VEC: dict[str, Member] = {
 
 def encoder(here: Place, value: Any) -> Any:
     """Translate a Seq2SeqEncoder."""
-    return component(here, value, SEQ2SEQ, "Seq2SeqEncoder")
+    return _without_idle_dropout(here, component(here, value, SEQ2SEQ, "Seq2SeqEncoder"))
 
 
 def pooler(here: Place, value: Any) -> Any:
     """Translate a Seq2VecEncoder."""
-    return component(here, value, SEQ2VEC, "Seq2VecEncoder")
+    return _without_idle_dropout(here, component(here, value, SEQ2VEC, "Seq2VecEncoder"))
+
+
+def _without_idle_dropout(here: Place, ours: Any) -> Any:
+    """Drop the dropout of a single layer of PyTorch, which warns that it has no effect."""
+    if isinstance(ours, dict) and "dropout" in ours and ours.get("num_layers", 1) == 1:
+        here.at("dropout").note("dropped", "it is between layers")
+        del ours["dropout"]
+    return ours
 
 
 MATRIX_ATTENTIONS: dict[str, Member] = {
@@ -128,9 +150,29 @@ MATRIX_ATTENTIONS: dict[str, Member] = {
 }
 
 
+_SIMILARITIES: dict[str, Member] = {
+    **MATRIX_ATTENTIONS,
+    "dot_product": Member(
+        "dot_product",
+        {"scale_output": only(False, reason="AllenNLP multiplies by the root of the dimension")},
+    ),
+    "bilinear": Member(
+        "bilinear",
+        {
+            "tensor_1_dim": renamed("matrix_1_dim"),
+            "tensor_2_dim": renamed("matrix_2_dim"),
+            "activation": only("linear"),
+        },
+    ),
+}
+
+
 def attention(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate a MatrixAttention; before AllenNLP 1.0 it is a `similarity_function`."""
-    ours = component(here, value, MATRIX_ATTENTIONS, "MatrixAttention")
+    if here.key == "similarity_function":
+        ours = component(here, value, _SIMILARITIES, "SimilarityFunction")
+    else:
+        ours = component(here, value, MATRIX_ATTENTIONS, "MatrixAttention")
     return into("matrix_attention", lambda _, each: each)(here, ours)
 
 
@@ -168,7 +210,8 @@ def output_layer(here: Place, value: Any) -> Mapping[str, Any]:
     is_maxout = isinstance(value, dict) and bool({"output_dims", "pool_sizes"} & value.keys())
     owner, *needed = ("Maxout", *_MAXOUT) if is_maxout else ("FeedForward", *_LINEAR_LAYERS)
     keys = ("input_dim", "num_layers", *needed, "dropout")
-    given = block(here, value, dict.fromkeys(keys, kept), owner)
+    rules = {**dict.fromkeys(keys, kept), **({} if is_maxout else {"activations": _activations})}
+    given = block(here, value, rules, owner)
     layers = _listed(here, {"dropout": 0.0, **given}, needed)
     if layers is None:
         return {}

@@ -20,9 +20,9 @@ from elmo_framework.compat.allennlp.layers import (
     output_logit,
     pooler,
 )
+from elmo_framework.compat.allennlp.namespaces import one_namespace
 from elmo_framework.compat.allennlp.parameter_names import ADDED_NAMES, PARTS, Part, Suffixes
 from elmo_framework.compat.allennlp.rules import (
-    ONE_LABEL_NAMESPACE,
     Member,
     Place,
     Rules,
@@ -46,10 +46,18 @@ MODEL_RULES: Rules = {
 _TAGGER: Rules = {
     **MODEL_RULES,
     "encoder": into("encoder", encoder),
-    "label_namespace": ONE_LABEL_NAMESPACE,
+    "label_namespace": one_namespace("labels"),
     "calculate_span_f1": _ALL_METRICS,
     "verbose_metrics": _ALL_METRICS,
 }
+
+
+def _mask(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop whether LSTMs skip padding, which they do here."""
+    if value is False:
+        here.note("differs", "LSTMs do not read padding; AllenNLP's do, with false")
+        return {}
+    return only(True, reason="padding has no effect here")(here, value)
 
 
 def _constraints(here: Place, value: Any) -> Mapping[str, Any]:
@@ -137,7 +145,7 @@ MODELS: dict[str, Member] = {
             "modeling_layer": into("modeling_layer", encoder),
             "span_end_encoder": into("span_end_encoder", encoder),
             "dropout": kept,
-            "mask_lstms": dropped("padding has no effect here"),
+            "mask_lstms": _mask,
         },
     ),
     "coref": Member(
@@ -176,7 +184,7 @@ MODELS: dict[str, Member] = {
             "feedforward": into("feedforward", feedforward),
             "dropout": kept,
             "num_labels": dropped("the number of labels follows from the data"),
-            "label_namespace": ONE_LABEL_NAMESPACE,
+            "label_namespace": one_namespace("labels"),
             "namespace": dropped("words have one vocabulary"),
         },
     ),

@@ -7,9 +7,8 @@ from typing import Any
 
 from elmo_framework.compat.allennlp.embedders import token_indexers
 from elmo_framework.compat.allennlp.language_models import text_reader
-from elmo_framework.compat.allennlp.namespaces import OF_READERS
+from elmo_framework.compat.allennlp.namespaces import OF_READERS, one_namespace
 from elmo_framework.compat.allennlp.rules import (
-    ONE_LABEL_NAMESPACE,
     Member,
     Place,
     Rules,
@@ -124,7 +123,7 @@ _COLUMNS: Rules = {
     "coding_scheme": _coding_scheme,
     "convert_to_coding_scheme": _coding_scheme,
     "feature_labels": only([], reason="no further columns are read"),
-    "label_namespace": ONE_LABEL_NAMESPACE,
+    "label_namespace": one_namespace("labels"),
 }
 _SQUAD = Member(
     "squad",

@@ -134,16 +134,20 @@ def dropped(reason: str) -> Rule:
     return rule
 
 
-def only(*values: Any, reason: str = "the only behavior here") -> Rule:
+_ONLY = "the only behavior here"
+
+
+def only(*values: Any, reason: str = _ONLY) -> Rule:
     """Return a rule for a key of which only these values have a counterpart."""
     written = [json.dumps(value) for value in values]
+    why = "" if reason == _ONLY else f": {reason}"
 
     def rule(here: Place, value: Any) -> Mapping[str, Any]:
         if json.dumps(value) in written:
             here.note("dropped", reason)
         else:
             text = truncated(json.dumps(value))
-            here.problem(f"{text} has no counterpart here; only {', '.join(written)} has")
+            here.problem(f"{text} has no counterpart here; only {', '.join(written)} has{why}")
         return {}
 
     return rule
@@ -256,7 +260,14 @@ _ADVICE = {
     "ptb_trees": "it needs a plugin; pip install ./plugins/allennlp_heads",
     "semantic_role_labeler_bert": "use 'srl' with pretrained_transformer_mismatched",
     "srl_bert": "use 'srl' with pretrained_transformer_mismatched",
-    "pretrained_transformer": "use pretrained_transformer_mismatched, with words",
+    **dict.fromkeys(
+        ("pretrained_transformer", "bert-pretrained"),
+        "use pretrained_transformer_mismatched, with words",
+    ),
+    **dict.fromkeys(
+        ("biaffine_parser", "universal_dependencies"),
+        "the plugin plugins/ud_parser has a parser and a reader, in a config of ours",
+    ),
 }
 """What to use in place of a type, where a list of types is no help."""
 
@@ -319,5 +330,4 @@ NO_LIMIT = 1_000_000
 """A number that stands for "all" where ours has no word for it."""
 
 LOGGED_ONLY = dropped("it changes what is logged only")
-ONE_LABEL_NAMESPACE = only("labels", reason="labels have one vocabulary")
 NO_ADDED_WORDS = only([], reason="no words are added")

@@ -18,16 +18,43 @@ from elmo_framework.compat.allennlp.rules import (
 )
 from elmo_framework.errors import shown
 
-_LENGTH = dropped("it follows from the trainer's settings")
 _WARMUP = renamed("warmup_steps")
 _LAST = only(-1)
-_TIMES: Rules = {"num_epochs": _LENGTH, "num_steps_per_epoch": _LENGTH, "last_epoch": _LAST}
+
+
+def _num_epochs(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop the length of a schedule where it is that of the training."""
+    trained = _trained_epochs(here)
+    if value == trained:
+        here.note("dropped", "it is num_epochs of the trainer")
+    else:
+        here.problem(
+            f"{shown(value)} is not num_epochs of the trainer, {shown(trained)}: a schedule ends "
+            "with the training here"
+        )
+    return {}
+
+
+def _num_steps(here: Place, value: Any) -> Mapping[str, Any]:
+    here.note("differs", f"the steps of the training are counted; AllenNLP takes {shown(value)}")
+    return {}
+
+
+_TIMES: Rules = {
+    "num_epochs": _num_epochs,
+    "num_steps_per_epoch": _num_steps,
+    "last_epoch": _LAST,
+}
+
+
+def _trained_epochs(here: Place) -> Any:
+    number = here.context.value("trainer", "num_epochs")
+    return 20 if number is None else number
 
 
 def _epochs(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate `step_size` to milestones, up to the last epoch."""
-    last = here.context.value("trainer", "num_epochs")
-    last = 20 if last is None else last
+    last = _trained_epochs(here)
     if not all(isinstance(each, int) and 0 < each < 10_000 for each in (value, last)):
         here.problem(f"expected a number of epochs, not {shown(value)} (of {shown(last)})")
         return {}
@@ -105,7 +132,7 @@ SCHEDULERS: dict[str, Member] = {
         "cosine_with_warmup",
         {
             "num_warmup_steps": _WARMUP,
-            "num_training_steps": _LENGTH,
+            "num_training_steps": _num_steps,
             "num_cycles": only(0.5),
             "last_epoch": _LAST,
         },
@@ -117,8 +144,13 @@ def scheduler(here: Place, value: Any) -> Any:
     """Translate a LearningRateScheduler."""
     name = value.get("type") if isinstance(value, dict) else value
     has_mode = isinstance(value, dict) and value.get("mode") is not None
-    if name == "reduce_on_plateau" and not has_mode and _metric_rises(here):
-        here.note("differs", "the rate falls when the score stops rising; AllenNLP's mode is 'min'")
+    if name == "reduce_on_plateau" and not has_mode:
+        if _metric_rises(here):
+            text = "the rate falls when the score stops rising; AllenNLP's mode is 'min'"
+            here.note("differs", text)
+        elif here.context.value("iterator") is None:
+            text = "the rate falls when the loss stops falling; AllenNLP 2 changes its sign, and "
+            here.note("differs", text + "its mode is 'min'")
     return component(here, value, SCHEDULERS, "LearningRateScheduler")
 
 

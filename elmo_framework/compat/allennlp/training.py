@@ -87,15 +87,28 @@ def _processes(here: Place, devices: list[Any]) -> None:
     )
 
 
+_TORCHRUN = dropped("torchrun has it")
+
+
+def _accelerator(here: Place, value: Any) -> Mapping[str, Any]:
+    """Drop the exchange of whole gradients; others divide the weights among the processes."""
+    kind = value.get("type") if isinstance(value, dict) else value
+    if kind == "torch":
+        here.note("dropped", "processes of torchrun exchange their gradients")
+    else:
+        here.problem(f"{shown(kind)} has no counterpart here; only 'torch' has, with torchrun")
+    return {}
+
+
 def distributed(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate the block of several GPUs: `torchrun` starts the processes here."""
     rules: Rules = {
         "cuda_devices": _several,
         "num_nodes": only(1),
-        "primary_address": dropped("torchrun has it"),
-        "master_address": dropped("torchrun has it"),
-        "primary_port": dropped("torchrun has it"),
-        "master_port": dropped("torchrun has it"),
+        **dict.fromkeys(
+            ("primary_address", "master_address", "primary_port", "master_port"), _TORCHRUN
+        ),
+        "ddp_accelerator": _accelerator,
     }
     block(here, value, rules, "distributed block")
     return {}
@@ -220,6 +233,24 @@ def _precision(here: Place, value: Any) -> Mapping[str, Any]:
     return {"precision": "bfloat16"}
 
 
+def _one_score(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the score of the best weights; AllenNLP 2 may add several up."""
+    match value:
+        case [str(score)]:
+            return {here.key: score}
+        case list():
+            here.problem("a sum of scores has no counterpart here; name one")
+    return {here.key: value}
+
+
+def _gradient_norm(here: Place, value: Any) -> Mapping[str, Any]:
+    """Translate the largest norm of gradients; true computes it for callbacks."""
+    if isinstance(value, bool):
+        here.note("dropped", "nothing is rescaled")
+        return {}
+    return {here.key: value}
+
+
 TRAINER: Rules = {
     "type": only("gradient_descent", "default"),
     "optimizer": into(
@@ -231,13 +262,13 @@ TRAINER: Rules = {
         (
             "num_epochs",
             "patience",
-            "validation_metric",
-            "grad_norm",
             "grad_clipping",
             "num_gradient_accumulation_steps",
         ),
         kept,
     ),
+    "validation_metric": _one_score,
+    "grad_norm": _gradient_norm,
     "no_grad": no_grad,
     "cuda_device": _device,
     "use_amp": _precision,
@@ -246,6 +277,8 @@ TRAINER: Rules = {
     "num_serialized_models_to_keep": _in_checkpointer(_keep),
     "model_save_interval": _in_checkpointer(_SECONDS),
     "keep_serialized_model_every_num_seconds": _DELETED,
+    "ddp_accelerator": _accelerator,
+    **dict.fromkeys(("world_size", "local_rank", "distributed"), _TORCHRUN),
     "callbacks": _callbacks,
     "tensorboard_writer": _board,
     "summary_interval": _interval,

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
+from math import sqrt
 from typing import Any
 
 from elmo_framework.compat.allennlp.batches import data_loader, iterator
 from elmo_framework.compat.allennlp.expressions import expression_of, rules, translated
 from elmo_framework.compat.allennlp.language_models import BILM, added_words, windows
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
-from elmo_framework.compat.allennlp.namespaces import namespaces, reader_block
+from elmo_framework.compat.allennlp.namespaces import keeps_rare_words, namespaces, reader_block
 from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions, group_expressions
 from elmo_framework.compat.allennlp.parameter_names import Pair, names
 from elmo_framework.compat.allennlp.readers import reader
@@ -35,7 +36,7 @@ from elmo_framework.compat.allennlp.rules import (
 )
 from elmo_framework.compat.allennlp.training import distributed, trainer
 from elmo_framework.config.load import Translation
-from elmo_framework.errors import ConfigError, shown
+from elmo_framework.errors import ConfigError, allowed, shown
 
 _SEEDS = dropped("random_seed fixes everything here")
 
@@ -105,7 +106,7 @@ def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
             written = rules(top.at("model").at(key), theirs[key], pairs, translate)
             own |= {key: written} if written else {}
     if not top.context.has_weights:
-        _initialize_tables(top, own, pairs)
+        _add_initial_parameters(top, own, pairs)
     written = [translated(*each, pairs) for each in frozen_expressions(top.context)]
     frozen = [each for each in written if each is not None]
     if frozen:
@@ -119,30 +120,57 @@ def _name_parameters(top: Place, ours: dict[str, Any]) -> None:
         ours["trainer"]["parameter_groups"] = groups
 
 
-def _initialize_tables(top: Place, own: dict[str, Any], pairs: Sequence[Pair]) -> None:
-    """Add AllenNLP's initializer of vectors that are not from a file and have no other rule."""
+_XAVIER = {"type": "xavier_uniform"}
+_LINEAR = {"type": "kaiming_uniform", "a": sqrt(5)}
+"""The weights of PyTorch's linear layers."""
+
+_INITIAL: Mapping[str, Sequence[tuple[str, dict[str, Any]]]] = {
+    "srl": [(r"^projection\.weight$", _LINEAR)],
+    "bidaf": [
+        (r"^highway\..*weight$", _LINEAR),
+        # AllenNLP's gate is that of the carried vector.
+        (r"^highway\..*carry\.bias$", {"type": "constant", "val": -1.0}),
+    ],
+}
+"""AllenNLP's initial parameters where those of our model are others, by expressions of ours."""
+
+
+def _add_initial_parameters(top: Place, own: dict[str, Any], pairs: Sequence[Pair]) -> None:
+    """Add AllenNLP's initializers of what is not from a file and has no other rule."""
     embedders = own.get("embedder", {}).get("token_embedders", {})
     from_file = {
         f"embedder.token_embedders.{name}.embedding.weight"
         for name, values in embedders.items()
         if values.get("pretrained_file") is not None
     }
-    rules = own.get("initializer", [])
+    here, rules = top.at("model").at("initializer"), own.get("initializer", [])
     # What AllenNLP's rules leave alone has the numbers of its class.
     applied = [pattern for pattern, each in rules if each not in ("prevent", {"type": "prevent"})]
     ours = sorted({name for _, name in pairs if name})
-    tables = {
-        name
-        for name in ours
-        if name.endswith("embedding.weight")
-        and name not in from_file
-        and not any(re.search(pattern, name) for pattern in applied)
-    }
-    if tables:
-        pattern = expression_of(tables, ours)
-        text = f"xavier_uniform for {pattern}, AllenNLP's initial vectors"
-        top.at("model").at("initializer").note("added", text)
-        own["initializer"] = [[pattern, {"type": "xavier_uniform"}], *rules]
+    left = [name for name in ours if not any(re.search(pattern, name) for pattern in applied)]
+    added: list[Any] = []
+    kinds = [(r"embedding\.weight$", _XAVIER), *_INITIAL.get(str(own.get("type")), ())]
+    for expression, initial in kinds:
+        names = {name for name in left if re.search(expression, name)} - from_file
+        if names:
+            pattern = expression_of(names, ours)
+            here.note("added", f"{initial['type']} for {pattern}, as in AllenNLP at first")
+            added.append([pattern, initial])
+    if added:
+        own["initializer"] = [*added, *rules]
+    if any(re.search(r"^highway\..*transform\.bias$", name) for name in left):
+        here.note("differs", "biases of the transformed vectors of highway layers start at zero")
+    if not top.context.problems and _has_random_biases(top.context, pairs):
+        here.note("differs", "biases of the inputs of an alternating_lstm start at zero")
+
+
+def _has_random_biases(context: Context, pairs: Sequence[Pair]) -> bool:
+    """Return whether AllenNLP draws the second biases of LSTMs, which are one with others here."""
+    value = context.value("model", "initializer")
+    listed = value.get("regexes") if isinstance(value, dict) else value
+    patterns = [pattern for pattern, _ in listed or ()]
+    biases = [theirs for theirs, ours in pairs if theirs.endswith("input_linearity.bias")]
+    return any(not any(re.search(each, theirs) for each in patterns) for theirs in biases)
 
 
 def _add_defaults(top: Place, ours: dict[str, Any]) -> None:
@@ -175,15 +203,21 @@ def _by_namespace(rule: Rule) -> Rule:
     return of_counted
 
 
+def _names_of(here: Place, vocabulary: str) -> list[str]:
+    names = namespaces(here.context.raw).items()
+    return [name for name, own in names if own == vocabulary]
+
+
 def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate limits by namespace; one number is for all of them."""
+    names = namespaces(here.context.raw)
     if isinstance(value, int) and not isinstance(value, bool):
-        here.note("becomes", f"{here.key}.words")
-        return {here.key: {"words": value}}
+        ours = sorted({*names.values()})
+        here.note("becomes", f"{here.key} of {', '.join(ours)}")
+        return {here.key: dict.fromkeys(ours, value)}
     if not isinstance(value, dict):
         here.problem(f"expected numbers by namespace, not {shown(value)}")
         return {}
-    names = namespaces(here.context.raw)
     for name in value:
         if name != names[name]:
             here.at(name).note("becomes", f"{here.key}.{names[name]}")
@@ -197,14 +231,37 @@ def _pretrained(here: Place, value: Any) -> Mapping[str, Any]:
         here.problem(f"expected files by namespace, not {shown(value)}")
     elif isinstance(limits, dict) and not limits.keys() & value.keys():
         here.note("dropped", "without min_count, all words of the data are in the vocabulary")
+    elif {*value} == {*_names_of(here, "words")} and keeps_rare_words(here.context.raw):
+        here.note("becomes", "max_unseen_words: null, of the embedder")
     else:
-        here.problem("has no counterpart here with min_count: rare words are left out")
+        here.problem(
+            "with min_count, rare words are left out here; they keep their vectors only where all "
+            "embedders of words name the same file and have trainable: false"
+        )
     return {}
 
 
 _FROM_FILES = dropped("becomes vocabulary.directory")
+_COUNTED = "the words of the data are counted"
+_KINDS = {
+    "from_instances": _COUNTED,
+    "default": _COUNTED,
+    "from_files": "directory names its files",
+    "extend": "directory names its files, and the words of the data are added",
+}
+
+
+def _kind(here: Place, value: Any) -> Mapping[str, Any]:
+    if value in _KINDS:
+        here.note("dropped", _KINDS[value])
+    else:
+        message = f"AllenNLP's Vocabulary {shown(value)} has no counterpart here"
+        here.missing(f"{message}; {allowed(str(value), _KINDS)}")
+    return {}
+
+
 _VOCABULARY: Rules = {
-    "type": only("from_instances", "default", "from_files", "extend"),
+    "type": _kind,
     "min_count": _by_namespace(_sizes),
     "max_vocab_size": _by_namespace(_sizes),
     "non_padded_namespaces": dropped("labels have no padding"),

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from elmo_framework.compat.allennlp.namespaces import OF_READERS, namespaces
+from elmo_framework.compat.allennlp.namespaces import (
+    OF_READERS,
+    namespaces,
+    one_namespace,
+)
+from elmo_framework.compat.allennlp.rules import Context, Place
 
 _LABELS = {"labels": "labels"}
 _BYTES = {"type": "characters", "character_tokenizer": {"byte_encoding": "utf-8"}}
@@ -61,3 +66,35 @@ def test_the_reader_of_a_plugin_counts_further_namespaces(monkeypatch: pytest.Mo
     counted = {"tokens": "words", "tags": "pos"}
     assert namespaces({"dataset_reader": "trees"}) == {**_LABELS, **counted}
     assert "tags" not in namespaces({"dataset_reader": "snli"})
+
+
+def refusals(vocabulary: str, value: str, *, reader: Any, model: Any) -> list[str]:
+    context = Context({"dataset_reader": reader, "model": model})
+    one_namespace(vocabulary)(Place(context).at("namespace"), value)
+    assert len(context.problems) + len(context.notes) == 1
+    return [problem.message for problem in context.problems]
+
+
+def test_words_may_have_another_name_that_all_parts_share() -> None:
+    reader = {"type": "snli", "token_indexers": {"a": {"namespace": "ids"}}}
+    embedder = {"embedding_dim": 3, "vocab_namespace": "ids"}
+    model = {"text_field_embedder": {"token_embedders": {"a": embedder}}}
+    assert refusals("words", "ids", reader=reader, model=model) == []
+    assert (
+        refusals("words", "ids", reader=reader, model={"text_field_embedder": {"a": embedder}})
+        == []
+    )
+    (message,) = refusals("words", "ids", reader={"type": "snli"}, model=model)
+    assert message == "words have one vocabulary here, but other parts name 'tokens'"
+
+
+def test_labels_may_have_another_name_that_all_parts_share() -> None:
+    reader = {"type": "conll2003", "label_namespace": "ner_labels"}
+    model = {"label_namespace": "ner_labels"}
+    assert namespaces({"dataset_reader": reader})["ner_labels"] == "labels"
+    assert refusals("labels", "ner_labels", reader=reader, model=model) == []
+    (message,) = refusals("labels", "ner_labels", reader=reader, model={})
+    assert message == "labels have one vocabulary here, but other parts name 'labels'"
+    named = {"label_namespace": "ner"}
+    (message,) = refusals("labels", "ner", reader={**reader, **named}, model=named)
+    assert message == "AllenNLP gives labels of this name padding; choose another"
