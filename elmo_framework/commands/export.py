@@ -139,6 +139,6 @@ docs/allennlp_details.md.
         flag = "--output-file" if self.model_format == "allennlp" else "--output-dir"
         if (output := outputs.pop(flag)) is None or any(outputs.values()):
             value = "FILE" if flag == "--output-file" else "DIR"
-            others = "".join(f", without {other}" for other, path in outputs.items() if path)
-            raise RunError(f"--format {self.model_format}: pass {flag} {value}{others}")
+            rest = "".join(f", without {other}" for other, path in outputs.items() if path)
+            raise RunError(f"--format {self.model_format}: pass {flag} {value}{rest}")
         return output

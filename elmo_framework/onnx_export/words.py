@@ -29,7 +29,7 @@ from elmo_framework.data.characters import ByteIndexer, ElmoCharacterIndexer
 from elmo_framework.embedders.character_encoding import CharacterEncodingTokenEmbedder
 from elmo_framework.embedders.elmo import ElmoTokenEmbedder
 from elmo_framework.embedders.embedding import EmbeddingTokenEmbedder
-from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder
+from elmo_framework.embedders.text_embedder import TextEmbedder
 from elmo_framework.layers.bilm_source import FrozenBiLm, TrainedBiLm
 from elmo_framework.layers.cache.cached_layers import CachedLayers
 from elmo_framework.layers.layer_source import LayerSource
@@ -137,10 +137,7 @@ def embed(embedder: nn.Module, words: Words) -> Value:
 
 @embed.register
 def _text(embedder: TextEmbedder, words: Words) -> Value:
-    vectors = []
-    for part in embedder.token_embedders.values():
-        assert isinstance(part, TokenEmbedder)
-        vectors.append(embed(part, words))
+    vectors = [embed(part, words) for part in embedder.token_embedders.values()]
     return joined(words.graph, vectors)
 
 
@@ -159,8 +156,7 @@ def _embedding(embedder: EmbeddingTokenEmbedder, words: Words) -> Value:
         "lowercase": indexer.lowercase,
         "case_fallback": indexer.case_fallback,
     }
-    ids = words.table("words", description, [])
-    table = graph.table(vectors.detach()[rows])
+    table, ids = graph.table(vectors.detach()[rows]), words.table("words", description, [])
     return _projected(embedder.projection, words.at_tokens(graph.add("Gather", table, ids)), words)
 
 
@@ -196,8 +192,8 @@ def _projected(projection: nn.Module, vectors: Value, words: Words) -> Value:
     if isinstance(projection, nn.Identity):
         return vectors
     assert isinstance(projection, nn.Linear)
-    projected = words.graph.linear(vectors, projection.weight, projection.bias)
-    return masked(words.graph, projected, words.mask)
+    graph, weight, bias = words.graph, projection.weight, projection.bias
+    return masked(graph, graph.linear(vectors, weight, bias), words.mask)
 
 
 def _rounded(layers: BiLmLayers) -> BiLmLayers:

