@@ -159,9 +159,9 @@ _SIMILARITIES: dict[str, Member] = {
     "bilinear": Member(
         "bilinear",
         {
+            **MATRIX_ATTENTIONS["bilinear"].rules,
             "tensor_1_dim": renamed("matrix_1_dim"),
             "tensor_2_dim": renamed("matrix_2_dim"),
-            "activation": only("linear"),
         },
     ),
 }
