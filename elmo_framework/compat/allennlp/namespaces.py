@@ -34,6 +34,11 @@ def namespaces(config: Mapping[str, Any]) -> dict[str, str]:
     return names
 
 
+def names_of(config: Mapping[str, Any], vocabulary: str) -> list[str]:
+    """Return AllenNLP's namespaces of one of our vocabularies, such as `words`."""
+    return [name for name, own in namespaces(config).items() if own == vocabulary]
+
+
 def one_namespace(vocabulary: str) -> Rule:
     """Return a rule for the namespace of words or labels, which have one vocabulary here.
 
@@ -42,8 +47,8 @@ def one_namespace(vocabulary: str) -> Rule:
     """
 
     def rule(here: Place, value: Any) -> Mapping[str, Any]:
-        names = {name for name, own in namespaces(here.context.raw).items() if own == vocabulary}
-        names |= {*_of_model(here.context.raw, vocabulary)}
+        raw = here.context.raw
+        names = {*names_of(raw, vocabulary), *_of_model(raw, vocabulary)}
         is_unpadded = isinstance(value, str) and value.endswith(("labels", "tags"))
         if names != {value}:
             others = ", ".join(sorted(map(repr, names - {value})))
@@ -89,7 +94,7 @@ def keeps_rare_words(config: Mapping[str, Any]) -> bool:
     files, limits = (options.get(key) for key in ("pretrained_files", "min_count"))
     if not (isinstance(files, dict) and isinstance(limits, dict) and isinstance(model, dict)):
         return False
-    names = [name for name, own in namespaces(config).items() if own == "words"]
+    names = names_of(config, "words")
     listed = [file for name in names if name in limits and (file := files.get(name)) is not None]
     embedders = [*word_embedders(model)]
     return bool(listed and embedders) and all(

@@ -13,7 +13,12 @@ from elmo_framework.compat.allennlp.batches import data_loader, iterator
 from elmo_framework.compat.allennlp.expressions import expression_of, rules, translated
 from elmo_framework.compat.allennlp.language_models import BILM, added_words, windows
 from elmo_framework.compat.allennlp.models import initializer, model, regularizer
-from elmo_framework.compat.allennlp.namespaces import keeps_rare_words, namespaces, reader_block
+from elmo_framework.compat.allennlp.namespaces import (
+    keeps_rare_words,
+    names_of,
+    namespaces,
+    reader_block,
+)
 from elmo_framework.compat.allennlp.parameter_groups import frozen_expressions, group_expressions
 from elmo_framework.compat.allennlp.parameter_names import Pair, names
 from elmo_framework.compat.allennlp.readers import reader
@@ -203,11 +208,6 @@ def _by_namespace(rule: Rule) -> Rule:
     return of_counted
 
 
-def _names_of(here: Place, vocabulary: str) -> list[str]:
-    names = namespaces(here.context.raw).items()
-    return [name for name, own in names if own == vocabulary]
-
-
 def _sizes(here: Place, value: Any) -> Mapping[str, Any]:
     """Translate limits by namespace; one number is for all of them."""
     names = namespaces(here.context.raw)
@@ -231,7 +231,7 @@ def _pretrained(here: Place, value: Any) -> Mapping[str, Any]:
         here.problem(f"expected files by namespace, not {shown(value)}")
     elif isinstance(limits, dict) and not limits.keys() & value.keys():
         here.note("dropped", "without min_count, all words of the data are in the vocabulary")
-    elif {*value} == {*_names_of(here, "words")} and keeps_rare_words(here.context.raw):
+    elif {*value} == {*names_of(here.context.raw, "words")} and keeps_rare_words(here.context.raw):
         here.note("becomes", "max_unseen_words: null, of the embedder")
     else:
         here.problem(
