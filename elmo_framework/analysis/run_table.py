@@ -9,8 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, final
 
-from elmo_framework.errors import RunError, allowed
+from elmo_framework.errors import RunError, allowed, with_hint
 from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.io.files import path_hint
 
 _RUN = "run"
 
@@ -46,6 +47,8 @@ def find_runs(folder: Path) -> list[RunDirectory]:
         if run.config.name in files:
             runs.append(run)
             folders.clear()  # a run has no runs
+    if not runs and not folder.exists():
+        raise RunError(with_hint(f"{folder}: does not exist", path_hint(folder)))
     if not runs:
         raise RunError(f"{folder}: no run here or below; runs are what `elmo train` writes")
     return runs

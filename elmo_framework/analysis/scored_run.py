@@ -169,6 +169,8 @@ def _require_same_data(runs: Sequence[RunDirectory], split: EvaluationSplit) -> 
     data = [_data(run, split) for run in runs]
     for run, its_data in zip(runs, data, strict=True):
         if its_data != data[0]:
+            configs = [each.read(each.config) for each in (runs[0], run)]
+            _require_same_task(str(runs[0].path), configs[0], str(run.path), configs[1])
             raise RunError(
                 f"the {split} data of {runs[0].path} and {run.path} differ; pass --file to score "
                 "both on the same file"
@@ -200,16 +202,8 @@ def require_comparable(runs: Sequence[ScoredRun]) -> None:
         RunError: they are not.
     """
     first = runs[0]
-    task = head_class(first.config, source=first.name).task
     for run in runs[1:]:
-        other = head_class(run.config, source=run.name)
-        if type(other.task) is not type(task):
-            types = (each.config["model"]["type"] for each in (first, run))
-            raise RunError(
-                "{} and {} are runs of different tasks: {} and {}".format(
-                    first.name, run.name, *types
-                )
-            )
+        _require_same_task(first.name, first.config, run.name, run.config)
         if run.terms.digest != first.terms.digest:
             sizes = (len(each.terms.groups) for each in (first, run))
             counted = "{:,} and {:,} examples".format(*sizes)
@@ -217,3 +211,15 @@ def require_comparable(runs: Sequence[ScoredRun]) -> None:
                 f"{first.name} and {run.name} read different texts or labels in the same file "
                 f"({counted}); compare runs whose readers agree"
             )
+
+
+def _require_same_task(
+    name: str, config: Mapping[str, Any], other: str, config_of_other: Mapping[str, Any]
+) -> None:
+    tasks = [
+        type(head_class(each, source=source).task)
+        for source, each in ((name, config), (other, config_of_other))
+    ]
+    if tasks[0] is not tasks[1]:
+        types = f"{config['model']['type']} and {config_of_other['model']['type']}"
+        raise RunError(f"{name} and {other} are runs of different tasks: {types}")

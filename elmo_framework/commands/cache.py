@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 from elmo_framework.commands.command import Command, ResultFormat
 from elmo_framework.config.arguments import Argument
 from elmo_framework.console import format_bytes, render_table
-from elmo_framework.errors import RunError
+from elmo_framework.errors import RunError, allowed
 
 if TYPE_CHECKING:
     from elmo_framework.layers.cache.layer_cache import CacheEntry
@@ -48,11 +48,15 @@ What was removed is computed, unpacked or downloaded again when it is needed.
 
 
 def _clear(keys: Sequence[str]) -> int:
+    from elmo_framework.io.files import cache_root
     from elmo_framework.io.stored import clear_stored, stored_items
     from elmo_framework.layers.cache.layer_cache import clear, reports
 
-    stored = [each.key for each in stored_items()]
-    for key in keys or [*(entry.key for entry in reports()), *stored]:
+    every = [*(entry.key for entry in reports()), *(each.key for each in stored_items())]
+    for key in keys:
+        if key not in every:
+            raise RunError(f"unknown key {key!r} in {cache_root()}; {allowed(key, every)}")
+    for key in keys or every:
         size = clear_stored(key) if "/" in key else clear(key)
         print(f"{key}: removed, {format_bytes(size)}")
     return 0

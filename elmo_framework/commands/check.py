@@ -29,7 +29,7 @@ class Check(ConfigCommand):
     Of a study, the config of each variant is checked.
 
     Attributes:
-        data: read the data too, to count words and labels.
+        data: read the data too: count words and labels, and make the batches of what is scored.
         serialization_dir: the folder of a study, to count the runs that are done.
     """
 

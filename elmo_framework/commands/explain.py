@@ -132,8 +132,12 @@ Classifiers of texts and of pairs can be explained, and each tag of a tagger.
             yield from ((explain(each.example), each) for each in inputs)
             return
         with ProgressBar("explaining", total=None, unit="input") as progress:
-            for each in inputs:
-                yield explain(each.example), each
+            for number, each in enumerate(inputs, start=1):
+                try:
+                    explanation = explain(each.example)
+                except RunError as error:  # of a word that this sentence does not have
+                    raise RunError(f"{self.file}: input {number}: {error}") from error
+                yield explanation, each
                 progress.advance(1)
 
     def _texts(self, run: Assembly) -> list[dict[str, str]]:

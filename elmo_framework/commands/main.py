@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from argparse import SUPPRESS, Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -11,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from textwrap import wrap
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, Literal, NoReturn, final
 
 from elmo_framework.commands.allennlp_flags import translated_flags
 from elmo_framework.commands.archive import Archive
@@ -126,6 +127,8 @@ _REPLACEMENTS = {
 
 _COMMAND, _HELP_WIDTH = "COMMAND", 79
 _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_SYNONYMS = {"gpu": "cuda"}  # which is nearer to cpu by its letters
+_INVALID_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)$")
 _CLOSED_OUTPUT = "standard output is closed; redirect it to /dev/null if you do not need it"
 _EPILOG = """exit codes: 0 success, 1 an internal error, 2 an error that you can fix,
 130 interrupted. `elmo COMMAND --help` shows the arguments of a command, with examples.
@@ -152,6 +155,17 @@ class _HelpFormatter(RawDescriptionHelpFormatter):
     def add_argument(self, action: Action) -> None:
         if action.metavar != _COMMAND:
             super().add_argument(action)
+
+
+@final
+class _Parser(ArgumentParser):
+    """Adds the nearest choice to argparse's message about an invalid one."""
+
+    def error(self, message: str) -> NoReturn:
+        if invalid := _INVALID_CHOICE.search(message):
+            choice, choices = invalid[1], re.findall(r"[\w-]+", invalid[2])
+            message = with_hint(message, hint(_SYNONYMS.get(choice, choice), choices))
+        super().error(message)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -206,9 +220,7 @@ def command_line(*, only: str | None = None) -> ArgumentParser:
     form: dict[str, Any] = {"formatter_class": _HelpFormatter, "allow_abbrev": False}
     epilog = "\n".join([*_command_list(), "", _EPILOG])
     usage = "elmo [-h] [--version] [--offline] [--traceback] COMMAND ..."
-    parser = ArgumentParser(
-        prog="elmo", usage=usage, description=description, epilog=epilog, **form
-    )
+    parser = _Parser(prog="elmo", usage=usage, description=description, epilog=epilog, **form)
     parser.add_argument("--version", action="version", version=f"elmo_framework {VERSION}")
     _add_common(parser, default=False)
     subparsers = parser.add_subparsers(metavar=_COMMAND, prog="elmo", required=True)

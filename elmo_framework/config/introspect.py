@@ -26,7 +26,7 @@ from elmo_framework.config.signature import (
     parameters,
 )
 from elmo_framework.config.types import Component, Factory
-from elmo_framework.errors import ElmoFrameworkError, allowed
+from elmo_framework.errors import ElmoFrameworkError, allowed, nearest
 
 _PLUGIN_HINT = "For a plugin, pass --include-package"
 _FORMER_NAMES = {"observer": "callback"}
@@ -52,8 +52,16 @@ def find_family(name: str) -> type[Component]:
     by_name, key = families(), snake_case(name)
     key = _FORMER_NAMES.get(key, key) if key not in by_name else key
     if key not in by_name:
-        message = f"unknown component family {name!r}; {allowed(key, by_name)} {_PLUGIN_HINT}"
-        raise ElmoFrameworkError(message)
+        arguments = {
+            member: f"{family} {member}"
+            for family in by_name
+            for member in members(by_name[family])
+        }
+        arguments |= {family: family for family in by_name}
+        near = nearest(key, list(arguments))
+        question = "" if near is None else f" Did you mean {arguments[near]!r}?"
+        message = f"unknown component family {name!r}; {allowed('', by_name)}{question}"
+        raise ElmoFrameworkError(f"{message} {_PLUGIN_HINT}")
     return by_name[key]
 
 

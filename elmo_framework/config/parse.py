@@ -24,7 +24,7 @@ from elmo_framework.config.signature import (
     parameters,
 )
 from elmo_framework.config.types import Component, Default, Factory, Lazy, Supply
-from elmo_framework.errors import ConfigError, Problem, allowed, dotted, shown
+from elmo_framework.errors import ConfigError, Problem, allowed, dotted, nearest, shown
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 
@@ -196,7 +196,9 @@ def _unknown_type(
     family: type[Component], raw: Mapping[str, Any], classes: Mapping[str, Any]
 ) -> str:
     name = raw.get("type")
-    problem = f"unknown {family.__name__} {shown(name)}" if "type" in raw else "is missing"
+    misspelled = nearest("type", list(raw))
+    absence = "is missing" if misspelled is None else f"is missing (found {misspelled!r})"
+    problem = f"unknown {family.__name__} {shown(name)}" if "type" in raw else absence
     message = f"{problem}; {allowed(str(name), classes)}"
     if isinstance(name, str) and family not in classes.values():
         message += " For a plugin, add it to `plugins` or pass --include-package"

@@ -11,6 +11,7 @@ The `ResumableOutput` of the job has the files of `TokenizedBlocks`, and these:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from elmo_framework.corpus.tokenize import TextTokenizer
 from elmo_framework.corpus.tokenized_blocks import TokenizedBlocks
 from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
-from elmo_framework.errors import RunError
+from elmo_framework.errors import RunError, error_path
 from elmo_framework.io.files import remove_folder, repairable, replacing, write_text
 from elmo_framework.io.resumable_output import AGAIN, START_OVER, ResumableOutput, stoppable
 
@@ -121,15 +122,17 @@ def _assemble(
     root = output.path / "corpus"
     remove_folder(root)
     root.mkdir()
-    entries, counts = assemble(
-        blocks,
-        root,
-        held_out=job.held_out,
-        vocabulary=vocabulary,
-        min_count=job.min_count,
-        max_size=job.max_vocabulary_size,
-        num_pieces=job.num_pieces,
-    )
+    only_file = error_path(job.texts[0]) if len(job.texts) == 1 else nullcontext()
+    with only_file:
+        entries, counts = assemble(
+            blocks,
+            root,
+            held_out=job.held_out,
+            vocabulary=vocabulary,
+            min_count=job.min_count,
+            max_size=job.max_vocabulary_size,
+            num_pieces=job.num_pieces,
+        )
     manifest = Manifest(settings, counts, tuple(entries))
     write_text(root / MANIFEST, manifest.text())
     write_text(output.path / MANIFEST, manifest.text())

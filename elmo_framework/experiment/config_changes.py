@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -47,9 +48,13 @@ def differences(before: Any, now: Any, path: str = "") -> list[str]:
 
 
 def shown_change(change: Change) -> str:
-    """Format a difference: `path: value before -> value now`."""
+    """Format a difference: `path: value before -> value now`, as in a config."""
     path, before, now = change
-    return f"{path}: {before!r} -> {now!r}"
+    return f"{path}: {_shown(before)} -> {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def value_at(raw: Any, path: str) -> Any:

@@ -17,7 +17,7 @@ from elmo_framework.bilm.layer_mix import LayerMix
 from elmo_framework.data.batch import to_device
 from elmo_framework.data.text import TextBatch
 from elmo_framework.embedders.text_embedder import TextEmbedder, TokenEmbedder
-from elmo_framework.errors import RunError, allowed, shown
+from elmo_framework.errors import RunError, allowed, truncated
 from elmo_framework.model.head import Head
 from elmo_framework.model.part import parts_of
 from elmo_framework.model.task import Collator
@@ -181,21 +181,26 @@ class Explainer:
         if word is None and not is_tagger:
             return None
         if word is None:
+            choices = ", ".join(dict.fromkeys(words))
             raise RunError(
-                f"a tagger labels each word; name one of them by its text or its index: "
-                f"{shown(list(words))}"
+                "a tagger labels each word; pass the word to explain, or its index from 0: "
+                f"{truncated(choices)}"
             )
         if not is_tagger:
             raise RunError("this run labels whole texts, not words; remove the word")
         indices = [index for index, each in enumerate(words) if each == word]
-        if not indices and str(word).isdecimal() and int(word) < len(words):
-            return int(word)
+        if not indices and str(word).isdecimal():
+            if int(word) < len(words):
+                return int(word)
+            last = len(words) - 1
+            raise RunError(f"the word {word} is not in the sentence; allowed: 0 to {last}")
         if len(indices) == 1:
             return indices[0]
         if indices:
             listed = " or ".join(map(str, indices))
             raise RunError(f"{word!r} occurs several times; pass its index: {listed}")
-        raise RunError(f"the word {word!r} is not in the sentence; {allowed(str(word), words)}")
+        choices = allowed(str(word), dict.fromkeys(words))
+        raise RunError(f"the word {word!r} is not in the sentence; {choices}")
 
 
 def layer_weights(head: Head[Any]) -> dict[str, dict[str, float]]:

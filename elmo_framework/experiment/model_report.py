@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import torch
 from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
@@ -16,7 +17,7 @@ from elmo_framework.config.patterns import no_match
 from elmo_framework.config.types import Component, Lazy, collecting_size_problems
 from elmo_framework.console import plural
 from elmo_framework.data.vocabulary import Vocabularies
-from elmo_framework.errors import BuildError, ConfigError, DataError, Problem, dotted
+from elmo_framework.errors import BuildError, ConfigError, DataError, Problem, dotted, error_path
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.model.model import Model
 from elmo_framework.model.part import parts_of
@@ -79,12 +80,13 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
 
     Args:
         experiment: checked.
-        reads_data: whether the vocabularies are counted in the data; otherwise they are assumed to
-            have `ASSUMED_WORDS` words and `ASSUMED_LABELS` labels.
+        reads_data: whether the vocabularies are counted in the data, and the other data is read
+            too; otherwise they are assumed to have `ASSUMED_WORDS` words and `ASSUMED_LABELS`
+            labels.
 
     Raises:
         ConfigError: a component refuses its arguments, or a stated size is not the inferred one.
-        DataError: the data cannot be read.
+        DataError: the data cannot be read, or has a label that was not counted.
     """
     vocabularies: Vocabularies = AssumedVocabularies()
     lazy: Lazy[Model[Any]] = experiment.arguments["model"]
@@ -98,6 +100,8 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         problems += _trainer_problems(built.trainer, model, labels)
     if built is None or model is None or problems:
         raise ConfigError(experiment.source, problems)
+    if reads_data:
+        _make_batches(built, model, vocabularies)
     return ModelReport(
         experiment=built,
         dims=list(_dims(model)),
@@ -106,6 +110,23 @@ def inspect_model(experiment: Lazy[Experiment], *, reads_data: bool) -> ModelRep
         vocabularies={name: len(vocabularies.counted(name)) for name in vocabularies.names},
         is_counted=reads_data,
     )
+
+
+def _make_batches(experiment: Experiment, model: Model[Any], vocabularies: Vocabularies) -> None:
+    """Make every batch of the data that training scores.
+
+    Raises:
+        DataError: the data cannot be read, or has a label that was not counted.
+    """
+    # Imported here because a check without data does not need it.
+    from elmo_framework.experiment.assembly import Assembly
+
+    assembly = Assembly(experiment, model, vocabularies, torch.device("meta"))
+    for split in experiment.used_splits:
+        if split != "train":
+            with error_path(experiment.paths[split]):
+                for _ in assembly.evaluation_source(experiment.examples(split)).batches():
+                    pass
 
 
 def model_problems(model: Lazy[Model[Any]]) -> list[Problem]:

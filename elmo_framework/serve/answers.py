@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, TypeAlias
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
+from elmo_framework.errors import allowed, hint, with_hint
 from elmo_framework.layers.pool import Pool
 
 Input: TypeAlias = str | dict[str, Any]
@@ -25,8 +28,27 @@ _CODES = {
 }
 
 
+_SEVERAL_TYPES = {
+    "input": "expected a sentence or an object",
+    "inputs": "expected a sentence or an object",
+    "word": "expected a word, or its position from 0",
+    "layers": "expected 'all', 'average', 'top', a number or a list of numbers",
+}
+"""What is expected in fields of several types, each of which has a problem of its own."""
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, values: object) -> object:
+        """Name the allowed keys, which pydantic's own message about an unknown one does not."""
+        keys = cls.model_fields
+        unknown = [key for key in values if key not in keys] if isinstance(values, dict) else []
+        if unknown:
+            raise ValueError(f"unknown key {unknown[0]!r}; {allowed(unknown[0], keys)}")
+        return values
 
 
 class PredictionRequest(_Request):
@@ -55,10 +77,10 @@ class WordRequest(_Request):
 
 
 class ExplanationRequest(_Request):
-    """An input to explain; of a tagger, also the position of a word from 0."""
+    """An input to explain; of a tagger, also a word, by its text or its position from 0."""
 
     input: Input
-    word: int | None = Field(default=None, ge=0)
+    word: Annotated[StrictInt, Field(ge=0)] | str | None = None
 
 
 class PredictionAnswer(BaseModel):
@@ -109,6 +131,26 @@ class HttpError(Exception):
 def internal_error() -> HttpError:
     """Return the answer to a request that met a bug, without details."""
     return HttpError(500, "internal error; see the log of the server")
+
+
+def invalid_request(problems: Sequence[Mapping[str, Any]]) -> HttpError:
+    """Return the first problem that pydantic found in a body."""
+    problem = problems[0]
+    if problem["type"] == "json_invalid":
+        return HttpError(400, f"the body is not JSON: {problem['ctx']['error']}")
+    place = [str(part) for part in problem["loc"][1:]]
+    if problem["type"] == "value_error":
+        message = str(problem["ctx"]["error"])
+    elif place[:1] != place[-1:] and place[0] in _SEVERAL_TYPES and not place[-1].isdigit():
+        message = _SEVERAL_TYPES[place[0]]
+        place.pop()  # the name of the type
+    else:
+        message = problem["msg"]
+    choices = re.findall(r"'(\w+)'", message)
+    if isinstance(problem["input"], str):
+        message = with_hint(message, hint(problem["input"], choices))
+    index = int(place[1]) if place[:1] == ["inputs"] and len(place) > 1 else None
+    return HttpError(422, f"{'.'.join(place) or 'body'}: {message}", index=index)
 
 
 def to_bytes(value: Any) -> bytes:

@@ -19,6 +19,7 @@ from elmo_framework.serve.answers import (
     PredictionRequest,
     WordRequest,
     internal_error,
+    invalid_request,
     to_bytes,
 )
 from elmo_framework.serve.explanation import ExplanationService
@@ -34,13 +35,6 @@ from elmo_framework.version import VERSION
 ModelT = TypeVar("ModelT")
 
 _JSON = "application/json"
-_SEVERAL_TYPES = {
-    "input": "expected a sentence or an object",
-    "inputs": "expected a sentence or an object",
-    "layers": "expected 'all', 'average', 'top', a number or a list of numbers",
-}
-"""What is expected in fields of several types, each of which has a problem of its own."""
-
 _ERRORS = {
     400: "The body is not JSON.",
     401: "The token is missing or wrong.",
@@ -212,11 +206,22 @@ class Server:
             retry = {"Retry-After": "1"} if error.status == 503 else {}
             return self._response(error.body, error.status, media_type=_JSON, headers=retry)
 
+        paths = [route.path for route in app.routes]
+
         async def answer_http(request: Any, error: Any) -> Any:
-            return await answer(request, HttpError(error.status_code, str(error.detail)))
+            path, message = request.url.path, str(error.detail)
+            match error.status_code:
+                case 404:
+                    message = f"unknown path {path!r}; {allowed(path, paths)}"
+                case 405:
+                    methods = (error.headers or {}).get("Allow", "GET")
+                    message = f"{request.method} is not allowed for {path!r}; use {methods}"
+                case 400:  # FastAPI's, for what `json` does not raise as a JSON error
+                    message = "the body is not JSON: not UTF-8, or too many lists in lists"
+            return await answer(request, HttpError(error.status_code, message))
 
         async def answer_invalid(request: Any, error: Any) -> Any:
-            return await answer(request, _described(error.errors()))
+            return await answer(request, invalid_request(error.errors()))
 
         async def answer_bug(request: Any, error: Exception) -> Any:
             return await answer(request, internal_error())  # it is raised again, and logged
@@ -297,17 +302,3 @@ def _only(models: Mapping[str, Any], path: str) -> str:
     if len(models) > 1:
         raise HttpError(404, f"name one, as in {path}; {allowed('', models)}")
     return next(iter(models), "")
-
-
-def _described(problems: Sequence[Mapping[str, Any]]) -> HttpError:
-    """Return the first problem that FastAPI found in a body."""
-    problem = problems[0]
-    if problem["type"] == "json_invalid":
-        return HttpError(400, f"the body is not JSON: {problem['ctx']['error']}")
-    place = [str(part) for part in problem["loc"][1:]]
-    message = problem["msg"]
-    if place[:1] != place[-1:] and place[0] in _SEVERAL_TYPES and not place[-1].isdigit():
-        message = _SEVERAL_TYPES[place[0]]
-        place.pop()  # the name of the type
-    index = int(place[1]) if place[:1] == ["inputs"] and len(place) > 1 else None
-    return HttpError(422, f"{'.'.join(place) or 'body'}: {message}", index=index)

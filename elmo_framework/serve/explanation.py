@@ -19,11 +19,11 @@ class ExplanationService:
     cost: ClassVar[int] = 50  # the points of the integral
     run: ServedRun
 
-    def read(self, values: Sequence[ExplanationRequest]) -> Sequence[tuple[Any, int | None]]:
+    def read(self, values: Sequence[ExplanationRequest]) -> Sequence[tuple[Any, str | int | None]]:
         inputs = self.run.read([each.input for each in values])
         return [(each.example, request.word) for each, request in zip(inputs, values, strict=True)]
 
-    def compute(self, inputs: Sequence[tuple[Any, int | None]]) -> Sequence[dict[str, Any]]:
+    def compute(self, inputs: Sequence[tuple[Any, str | int | None]]) -> Sequence[dict[str, Any]]:
         try:
             return [
                 self.run.run.explainer(word=word)(example).to_json() for example, word in inputs

@@ -14,9 +14,10 @@ from elmo_framework import console
 from elmo_framework.api.pretrained import load_encoder
 from elmo_framework.bilm.files.published import PACKAGED, PUBLISHED
 from elmo_framework.data.tokenizer import build_tokenizer
-from elmo_framework.errors import DataError, RunError, allowed
+from elmo_framework.errors import DataError, RunError, allowed, with_hint
 from elmo_framework.experiment.load_run import bilm_of, load
 from elmo_framework.io.extras import import_extra
+from elmo_framework.io.files import path_hint
 from elmo_framework.io.remote import RemotePath, as_path
 from elmo_framework.layers.encoder_files import is_encoder, open_encoder
 from elmo_framework.serve.app import Server
@@ -94,7 +95,7 @@ def served_run(place: str, job: ServingJob) -> ServedRun:
     """
     path = as_path(place)
     if not (isinstance(path, RemotePath) or path.exists()):
-        names = allowed(place, [*PACKAGED, *PUBLISHED])
+        names = f"{allowed(place, [*PACKAGED, *PUBLISHED])}{path_hint(path)}"
         raise RunError(f"{place}: neither a folder, an archive nor the name of an encoder; {names}")
     run = load(place, device=job.device, packages=job.packages, bilm=job.run_bilms)
     run.head()
@@ -188,7 +189,8 @@ def read_token(path: Path | None) -> str | None:
         try:
             token, source = path.read_text(encoding="utf-8").strip(), str(path)
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"the token cannot be read: {error}", path=path) from error
+            message = f"the token cannot be read: {getattr(error, 'strerror', None) or error}"
+            raise DataError(with_hint(message, path_hint(path)), path=path) from error
     elif TOKEN_VARIABLE in os.environ:
         token, source = os.environ[TOKEN_VARIABLE].strip(), TOKEN_VARIABLE
     else:

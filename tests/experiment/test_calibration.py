@@ -289,6 +289,11 @@ def test_explain_keeps_the_fields_of_inputs(run: Path, data: Path, capsys) -> No
     assert [line["input_label"] for line in lines[:4]] == ["good", "good", "bad", "bad"]
 
 
+def test_explain_names_the_input_of_an_error(run: Path, data: Path, capsys) -> None:
+    assert main(["explain", str(run), str(data), "--word", "0"]) == 2
+    assert f"error: {data}: input 1: this run labels whole texts" in capsys.readouterr().err
+
+
 def test_explain_refuses_two_kinds_of_input(run: Path, data: Path, capsys) -> None:
     assert main(["explain", str(run), str(data), "--sentence", "a"]) == 2
     assert "both FILE and --sentence" in capsys.readouterr().err

@@ -21,9 +21,9 @@ from elmo_framework.config.plugins import load_plugins, named_plugins, naming_pa
 from elmo_framework.config.registry import Registrable
 from elmo_framework.config.resolve import with_paths_in
 from elmo_framework.data.pieces import PIECES_FILE
-from elmo_framework.errors import DataError, shown
+from elmo_framework.errors import DataError, shown, with_hint
 from elmo_framework.io.archives import local_folder
-from elmo_framework.io.files import digest, remove, write_bytes, write_text
+from elmo_framework.io.files import digest, path_hint, remove, write_bytes, write_text
 from elmo_framework.io.formats import check_format
 from elmo_framework.model.part import Reference
 from elmo_framework.model.weights import converted, load_tensors, save_tensors
@@ -115,6 +115,8 @@ def bilm_files(path: Path) -> BiLmFiles:
             files = _files(folder, names)
             if files.options.is_file():
                 return files
+    if not path.exists():
+        raise DataError(with_hint("does not exist", path_hint(path)), path=path)
     looked_for = f"{BILM_TF[0]} or {GENERIC[0]}"
     message = f"no folder of a biLM: neither it nor a folder bilm in it holds {looked_for}"
     raise DataError(message + _hint(path), path=path)
@@ -176,7 +178,8 @@ def reference(files: BiLmFiles) -> Reference:
         return Reference(files.weights.absolute(), digest(paths))
     except OSError as error:
         path = next((path for path in paths if not path.is_file()), files.weights)
-        what = f"not a file of a biLM: {error}" if path.exists() else "file not found"
+        absence = with_hint("file not found", path_hint(path))
+        what = f"not a file of a biLM: {error}" if path.exists() else absence
         raise DataError(what, path=path) from error
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_framework.bilm.files.crc32c import masked_crc32c
-from elmo_framework.errors import DataError
+from elmo_framework.errors import DataError, with_hint
+from elmo_framework.io.files import path_hint
 
 _MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 _FOOTER = 48
@@ -149,10 +151,12 @@ def checkpoint_prefix(path: Path) -> Path:
         path /= Path(latest[1]).name  # paths of the machine that trained it say nothing here
     prefix = path.with_suffix("") if path.suffix == ".index" else path
     if not _with_suffix(prefix, ".index").is_file():
-        hint = ""
+        if not any(prefix.parent.glob(f"{escape(prefix.name)}*")):
+            raise DataError(with_hint("does not exist", path_hint(path)), path=path)
+        advice = ""
         if prefix.is_file():
-            hint = "; a checkpoint in one file is of TensorFlow before 0.12, and is not supported"
-        raise DataError(f"no checkpoint: {prefix.name}.index does not exist{hint}", path=prefix)
+            advice = "; a checkpoint in one file is of TensorFlow before 0.12, and is not supported"
+        raise DataError(f"no checkpoint: {prefix.name}.index does not exist{advice}", path=prefix)
     return prefix
 
 

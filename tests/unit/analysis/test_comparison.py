@@ -19,6 +19,7 @@ from elmo_framework.tasks.question_answering.example import PassageQuestion, Tok
 from elmo_framework.tasks.question_answering.task import QuestionAnsweringTask
 from elmo_framework.tasks.tagging.task import TaggedSentence, TaggingTask
 
+FIRST_VERSION = Path(__file__).parents[2] / "fixtures/first_version"
 SENTENCES = ["a", "b c", "d e f", "g h i j"]
 
 
@@ -149,6 +150,9 @@ def test_an_unknown_metric_lists_what_both_sides_have():
 def test_runs_of_different_tasks_are_refused():
     with pytest.raises(RunError, match="runs of different tasks: bcn and crf_tagger"):
         compare_scored([classifier("xxyy")], [tagger("O O", "O O", "O O")])
+    runs = FIRST_VERSION / "runs"
+    with pytest.raises(RunError, match="runs of different tasks: esim and crf_tagger"):
+        compare([runs / "snli"], [runs / "ner"])
 
 
 @pytest.mark.parametrize(

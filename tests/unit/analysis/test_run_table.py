@@ -80,6 +80,8 @@ def test_an_unknown_metric_is_refused_with_the_nearest(folder: Path) -> None:
 def test_a_folder_without_runs_is_refused(folder: Path) -> None:
     with pytest.raises(RunError, match="no run here or below"):
         find_runs(folder / "notes")
+    with pytest.raises(RunError, match=r"note: does not exist. Did you mean '.*notes'\?"):
+        find_runs(folder / "note")
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "tsv", "json"])

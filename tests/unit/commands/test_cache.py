@@ -57,12 +57,12 @@ def test_empty_cache_is_reported(cache: Path, capsys) -> None:
     ("arguments", "message"),
     [
         (["list", "key"], "error: unexpected KEY 'key'; only `elmo cache clear` takes one\n"),
-        (["clear", "key"], "error: unknown layer cache 'key' in {cache}; choose from (none).\n"),
+        (["clear", "key"], "error: unknown key 'key' in {cache}; choose from (none).\n"),
     ],
 )
 def test_invalid_arguments_are_refused(cache: Path, capsys, arguments, message) -> None:
     assert main(["cache", *arguments]) == 2
-    assert capsys.readouterr().err == message.format(cache=cache)
+    assert capsys.readouterr().err == message.format(cache=cache.parent)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,10 @@ def test_archives_and_downloads_are_listed_and_cleared(tmp_path: Path, capsys) -
     assert "hub/models--me--ner" in capsys.readouterr().out
     assert main(["cache", "clear", "archives/0123"]) == 0
     assert capsys.readouterr().out == "archives/0123: removed, 2.0 kB\n"
-    assert main(["cache", "clear", "archives/../hub"]) == 2
-    assert "unknown key 'archives/../hub'" in capsys.readouterr().err
+    assert main(["cache", "clear", "hub/models--me--ner", "archives/../hub"]) == 2
+    message = "unknown key 'archives/../hub' in {}; choose from hub/models--me--ner."
+    assert message.format(tmp_path / "cache") in capsys.readouterr().err
+    assert (tmp_path / "cache/hub/models--me--ner").exists()
     assert main(["cache", "clear"]) == 0
     assert not [path for path in (tmp_path / "cache").glob("*/*") if path.is_dir()]
 

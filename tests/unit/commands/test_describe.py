@@ -76,6 +76,7 @@ def test_class_without_members_shows_its_keys(capsys: pytest.CaptureFixture[str]
     ("arguments", "said"),
     [
         (["encodr"], "error: unknown component family 'encodr'; choose from "),
+        (["lstn"], "error: unknown component family 'lstn'; choose from "),
         (["encoder", "lstn"], "error: unknown encoder 'lstn'; choose from "),
     ],
 )

@@ -79,6 +79,8 @@ def test_an_unknown_family_is_an_error_with_the_nearest_name() -> None:
         ElmoFrameworkError, match=r"^unknown component family 'Encodr'; .* Did you mean 'encod"
     ):
         find_family("Encodr")
+    with pytest.raises(ElmoFrameworkError, match="Did you mean 'token_embedder elmo_token_emb"):
+        find_family("elmo_token_embeder")
 
 
 def test_a_member_is_found_by_its_name() -> None:

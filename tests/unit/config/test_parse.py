@@ -188,6 +188,12 @@ def test_single_member_is_not_the_default() -> None:
     )
 
 
+def test_a_misspelled_type_is_named() -> None:
+    assert problems({"dataset_reader": {"tpye": "conll2003"}}, Study)[0] == (
+        "dataset_reader.type: is missing (found 'tpye'); choose from conll2003."
+    )
+
+
 @pytest.mark.parametrize("asked", [Model, Head, CrfTagger, Model[Any]])
 def test_member_matches_its_family_and_classes_between(asked: type[Head[Any]]) -> None:
     assert parse(asked, tagger(), source=SOURCE).factory is CrfTagger

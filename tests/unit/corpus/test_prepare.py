@@ -174,7 +174,7 @@ def test_only_the_training_part_is_counted(make: Make) -> None:
 
 
 def test_a_text_without_words_is_refused(make: Make) -> None:
-    with pytest.raises(DataError, match="no sentences to train on"):
+    with pytest.raises(DataError, match=r"corpus\.txt: no sentences to train on"):
         make("\n \n")
 
 

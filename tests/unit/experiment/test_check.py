@@ -7,6 +7,7 @@ import pytest
 from elmo_framework import components
 from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
+from elmo_framework.errors import DataError
 from elmo_framework.experiment.check import CheckResult, check_config
 from elmo_framework.experiment.experiment import Experiment
 
@@ -143,6 +144,15 @@ def test_validation_metric_may_be_one_of_the_config() -> None:
         {**changes, "trainer.validation_metric": "-mcc", "model.metrics": ["mcc"]}
     ).problems
     assert "larger is better; write '+mcc'" in problem.message
+
+
+def test_data_that_is_scored_is_read_with_the_training_data(folder: Path) -> None:
+    (folder / "valid.txt").write_text("Oslo B-LOC\nleft O\n")
+    changes = {"validation_data_path": "valid.txt", "trainer.num_epochs": 1}
+    config = Config(raw(changes), "ner.json", "")
+    assert not check_config(config).problems
+    with pytest.raises(DataError, match=r"^valid\.txt: 'B-LOC' is not among the labels"):
+        check_config(config, reads_data=True)
 
 
 def test_validation_metric_of_a_label_is_one_of_the_data(

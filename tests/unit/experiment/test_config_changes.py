@@ -15,8 +15,8 @@ def test_new_key_that_is_off_is_no_difference(value):
 def test_new_key_that_is_on_is_a_difference():
     before, now = {"model": {"type": "bidaf"}}, {"model": {"type": "bidaf", "new": True}}
 
-    assert differences(before, now) == ["model.new: None -> True"]
-    assert differences({"new": True}, {"new": False}) == ["new: True -> False"]
+    assert differences(before, now) == ["model.new: null -> true"]
+    assert differences({"new": True}, {"new": False}) == ["new: true -> false"]
 
 
 @pytest.mark.parametrize("given", [{}, {"trainer": {}}, {"trainer": {"optimizer": "adam"}}])

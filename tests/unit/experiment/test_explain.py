@@ -163,9 +163,9 @@ def _worst(probabilities: list[float]) -> str:
     [
         (SUM, {"label": "BX"}, "unknown label 'BX'; choose from .* Did you mean 'B-X'"),
         (SUM, {"word": "good"}, "labels whole texts"),
-        (TAGGER, {}, r"name one of them .*\['not', 'a', 'good', 'film'\]"),
+        (TAGGER, {}, "pass the word to explain, .*: not, a, good, film$"),
         (TAGGER, {"word": "god"}, "'god' is not in the sentence; .* Did you mean 'good'"),
-        (TAGGER, {"word": 4}, "is not in the sentence"),
+        (TAGGER, {"word": 4}, "the word 4 is not in the sentence; allowed: 0 to 3"),
     ],
 )
 def test_what_cannot_be_explained_is_named(config, options, message):

@@ -104,8 +104,10 @@ def test_the_keys_of_inputs_are_those_of_the_data_first(served: ServedRun) -> No
 
 def test_a_tag_is_explained(served: ServedRun) -> None:
     service = ExplanationService(served)
-    (result,) = service.compute(service.read([ExplanationRequest(input="Anna left", word=1)]))
+    requests = [ExplanationRequest(input="Anna left", word=word) for word in (1, "left")]
+    result, same = service.compute(service.read(requests))
     assert result["word"] == 1
+    assert same == result
     assert [len(each["scores"]) for each in result["sentences"]] == [2]
     with pytest.raises(InputError, match="a tagger labels each word"):
         service.compute(service.read([ExplanationRequest(input="Anna left")]))

@@ -41,6 +41,8 @@ def test_a_token_is_read_from_a_file_or_the_environment(
             read_token(tmp_path / "token")
     with pytest.raises(DataError, match="cannot be read"):
         read_token(tmp_path / "missing")
+    with pytest.raises(DataError, match=r"No such file or directory. Did you mean '.*token'\?"):
+        read_token(tmp_path / "tokn")
 
 
 def test_without_a_token_only_this_machine_may_ask() -> None:

@@ -155,6 +155,9 @@ def test_a_folder_without_a_bilm_is_refused(tmp_path: Path) -> None:
         f"{tmp_path}: no folder of a biLM: neither it nor a folder bilm in it holds "
         "options.json or bilm.json"
     )
+    (tmp_path / "bilm").mkdir()
+    with pytest.raises(DataError, match=r"bylm: does not exist. Did you mean '.*bilm'\?"):
+        load(tmp_path / "bylm")
 
 
 def test_unfinished_run_is_refused_with_the_way_out(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ def test_a_checkpoint_is_found_by_folder_prefix_and_index(tmp_path: Path) -> Non
     folder = shutil.copytree(FIXTURE, tmp_path / "run")
     for path in (folder, folder / "model.ckpt-30", folder / "model.ckpt-30.index"):
         assert checkpoint_prefix(path) == folder / "model.ckpt-30"
+    assert message(folder / "model.ckpt-31").startswith("model.ckpt-31: does not exist. Did")
+    (folder / "model.ckpt-31.meta").touch()
     assert "model.ckpt-31.index does not exist" in message(folder / "model.ckpt-31")
     (folder / "model.ckpt-31").touch()
     assert "TensorFlow before 0.12" in message(folder / "model.ckpt-31")
