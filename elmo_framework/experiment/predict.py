@@ -63,6 +63,8 @@ class PredictionJob:
             for _ in self.read():
                 progress.advance(1)
                 total += 1
+        if not total:
+            console.info("there are no inputs to predict for")
         return total
 
     def batches(self, inputs: Iterable[PredictionInput[Any]]) -> Iterator[list[Predicted]]:

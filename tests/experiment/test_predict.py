@@ -138,6 +138,16 @@ def test_an_empty_text_has_a_prediction_as_well(
     assert [each["words"] for each in predicted(capsys, topics, path)] == [[], ["Go", "."]]
 
 
+def test_a_file_without_inputs_is_reported(
+    topics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "new.txt"
+    path.write_text("\n")
+
+    assert main(["predict", str(topics), str(path)]) == 0
+    assert capsys.readouterr() == ("", "there are no inputs to predict for\n")
+
+
 @pytest.mark.parametrize("flag", ["--sentences", "--use-dataset-reader"])
 def test_how_a_file_is_read_can_be_forced(
     flag: str, tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
