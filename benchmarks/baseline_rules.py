@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TypeAlias
 
-from elmo_framework.data.tagging import convert, scheme_of, spans
+from elmo_framework.data.tagging import beginnings, convert, scheme_of, spans
 from elmo_framework.metrics.coreference import Resolution
 from elmo_framework.metrics.squad import Answer
 from elmo_framework.tasks.coreference.example import Document
@@ -46,7 +46,8 @@ class KnownNames:
         self._tags = {word: counted.most_common(1)[0][0] for word, counted in tags.items()}
         self._labels = {words: counted.most_common(1)[0][0] for words, counted in labels.items()}
         self._longest = max(map(len, self._labels), default=0)
-        self._scheme = scheme_of(counts, {})
+        begun = Counter(tag for _, each in _tagged(examples) for tag in beginnings(each))
+        self._scheme = scheme_of(counts, begun)
 
     def predict(self, examples: Sequence[TaggedSentence]) -> list[Words]:
         """Return the tags of each sentence."""

@@ -112,6 +112,10 @@ def take(bilm: BiLm, data: Path, tokenizer: Tokenizer) -> list[Result]:
     for folder, exam in _EXAMS.items():
         try:
             results += exam(bilm, data / folder, tokenizer)
+        except (IndexError, KeyError, ValueError) as error:  # of statistics too
+            raise DataError(
+                f"a file of this exam is damaged: {error}", path=data / folder
+            ) from error
         except _MissingFilesError as missing:
             console.info(f"skipped: {missing}")
     if not results:
@@ -227,7 +231,9 @@ def number_agreement(bilm: BiLm, folder: Path, tokenizer: Tokenizer) -> list[Res
     """Return the rates of items whose right form is more probable after the prefix."""
     (path,) = _files(folder, "english.tab")
     rows = _table(path, quoting=csv.QUOTE_MINIMAL)
-    pairs = list(zip(rows[::2], rows[1::2], strict=False))
+    if not rows or len(rows) % 2:
+        raise DataError(f"{len(rows)} rows are not pairs", path=path)
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
     for right, wrong in pairs:
         if (right["class"], wrong["class"], right["prefix"]) != (
             "correct",

@@ -34,8 +34,10 @@ import numpy as np
 from measuring import report, timed
 from numpy.typing import NDArray
 
+from elmo_framework import console
 from elmo_framework.bilm.context_layers import Direction
 from elmo_framework.data.vocabulary import Vocabularies, Vocabulary
+from elmo_framework.errors import ElmoFrameworkError
 from elmo_framework.metrics.ratios import perplexity
 from elmo_framework.tasks.language_modeling.corpus import TokenIdCorpus
 from elmo_framework.tasks.language_modeling.reader import PreparedCorpusReader
@@ -51,9 +53,13 @@ _NOWHERE = -1
 def main() -> int:
     """Count, predict and report."""
     arguments = _arguments()
-    training = PreparedCorpusReader().read(arguments.corpus / "training")
     reader = PreparedCorpusReader(max_instances=arguments.max_instances)
-    held_out = reader.read(arguments.corpus / "held_out")
+    try:
+        training = PreparedCorpusReader().read(arguments.corpus / "training")
+        held_out = reader.read(arguments.corpus / "held_out")
+    except ElmoFrameworkError as error:
+        console.info(f"error: {error}")
+        return 2
     measured = {
         direction: _measured(training, held_out, direction, arguments.order)
         for direction in _DIRECTIONS

@@ -72,7 +72,10 @@ def main() -> int:
     parser.add_argument("--fraction", type=float, default=1 / 3, help="of the questions that move")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    articles = json.loads(arguments.input.read_text(encoding="utf-8"))["data"]
+    try:
+        articles = json.loads(arguments.input.read_text(encoding="utf-8"))["data"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        parser.error(f"{arguments.input}: not a file of SQuAD: {error!r}")
     data = with_unanswerable(articles, fraction=arguments.fraction, seed=arguments.seed)
     arguments.output.write_text(json.dumps({"version": "v2.0", "data": data}), encoding="utf-8")
     flags = [

@@ -52,7 +52,8 @@ class MetricComparison:
             score is not a number.
         error_reduction: the fraction of the error of the others that the runs avoid, where the
             error is 1 - score, or the score itself if smaller is better; None if the others have
-            none, if it is unknown what is better, or if the scores are not in [0, 1].
+            none, if it is unknown what is better, or if scores of which larger ones are better
+            are not in [0, 1].
     """
 
     metric: str

@@ -218,8 +218,11 @@ def _occurrence(search: NeighborSearch, words: Sequence[str]) -> Occurrence:
         raise RunError(
             f"--word {search.word!r} is not a word of the query; {allowed(search.word, {*words})}"
         )
-    first = words.index(search.word)
-    return Occurrence(tuple(words), first if search.position is None else search.position)
+    positions = [position for position, word in enumerate(words) if word == search.word]
+    if search.position is not None and search.position not in positions:
+        listed = ", ".join(map(str, positions))
+        raise RunError(f"position {search.position} is not one of {search.word!r}: {listed}")
+    return Occurrence(tuple(words), positions[0] if search.position is None else search.position)
 
 
 def _layers(search: NeighborSearch, num_layers: int) -> Sequence[int]:

@@ -170,9 +170,8 @@ class Resamples:
         deviations = _widening(self.num_groups) * (means - value)
         parts = [_Variance(float(deviations.var()), float(deviations.var()), self.num_groups)]
         generator = np.random.default_rng((self._seed, 1))
-        if any(np.ptp(observed) > _TIE for observed, _ in sides):
-            # All resamples of few groups are fewer than are needed of the seeds.
-            deviations = np.tile(deviations, ceil(self._num_resamples / len(deviations)))
+        # All resamples of few groups are fewer than are needed of the seeds, and for small levels.
+        deviations = np.tile(deviations, ceil(self._num_resamples / len(deviations)))
         for observed, resampled in sides:
             num_runs = len(observed)
             if num_runs > 1:
@@ -181,7 +180,7 @@ class Resamples:
                 of_seeds = observed[drawn].mean(axis=1) - observed.mean()
                 deviations += part.shrinkage * _widening(num_runs) * of_seeds
                 parts.append(part)
-        is_defined = self.num_groups > 1 or len(parts) > 1
+        is_defined = self.num_groups > 1 or bool(np.ptp(deviations) > _TIE)
         if not (is_defined and np.isfinite(deviations).all() and np.isfinite(value)):
             return Estimate(value, None, None)
         return _inverted(value, deviations, _degrees_of_freedom(parts))
@@ -208,11 +207,12 @@ def error_reduction(score: float, other: float, *, sign: int) -> float | None:
 
     Returns:
         At most 1, and negative if `score` is worse; None if the sign is 0, `other` has no error, or
-        the scores are not in [0, 1].
+        the scores, of which larger ones are better, are not in [0, 1].
     """
     if sign < 0:
         return (other - score) / other if other > 0 else None
-    return (score - other) / (1 - other) if sign and 0 <= other < 1 and score <= 1 else None
+    is_fraction = 0 <= other < 1 and 0 <= score <= 1
+    return (score - other) / (1 - other) if sign and is_fraction else None
 
 
 def scores_of_rows(

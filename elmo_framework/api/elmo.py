@@ -239,6 +239,8 @@ class Elmo(nn.Module):
         _require_width(characters, self._bilm.token_encoder.indexer)
         carried = self._carried
         state = None if carried is None else carried.rows(len(characters), characters.device)
+        if words is not None and self._frozen is not None:
+            self._frozen.prepared(characters.device)  # the vectors of boundaries are computed there
         cached = None if words is None else self._cached_vectors(words)
         output: LayerOutput
         if self._frozen is None:

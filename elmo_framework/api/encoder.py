@@ -12,7 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_framework.api.arguments import WordSplitter, require_list, require_words, split_texts
+from elmo_framework.api.arguments import (
+    WordSplitter,
+    require_list,
+    require_sentences,
+    require_words,
+    split_texts,
+)
 from elmo_framework.api.layer_selection import LayerSelection, select_layers
 from elmo_framework.bilm.layer_output import NUM_BOUNDARIES
 from elmo_framework.data.sentences import padded_batches
@@ -273,7 +279,7 @@ class PretrainedTransformer(PretrainedEncoder):
     def score(
         self, sentences: Sequence[Sequence[str]], *, max_tokens: int = 4096
     ) -> list[SentenceScore]:
-        require_list(sentences)
+        require_sentences(sentences)
         indices = distinct_indices(sentences)
         scores = self._language_model.score(list(indices), max_tokens=max_tokens)
         of_words = dict(zip(indices, scores, strict=True))

@@ -28,17 +28,19 @@ class HubModule:
 
     Tensors are NumPy's, and zero at padding. The outputs are:
 
-    * `word_emb` (batch, tokens, dim / 2): the vectors of the words without context
+    * `word_emb` (batch, tokens, word_dim): the vectors of the words without context
     * `lstm_outputs1`, `lstm_outputs2`, ... (batch, tokens, dim): the layers above
     * `elmo` (batch, tokens, dim): the mean of all layers, the module's mix before training
     * `default` (batch, dim): the mean of `elmo` over the words of a sentence
 
     Args:
         encoder: computes the layers.
+        word_dim: the dimension of a word without context: half of a layer where each direction
+            reads it, a whole one where the layers read both sides.
     """
 
-    def __init__(self, encoder: PretrainedEncoder) -> None:
-        self._encoder = encoder
+    def __init__(self, encoder: PretrainedEncoder, *, word_dim: int) -> None:
+        self._encoder, self._word_dim = encoder, word_dim
 
     @overload
     def __call__(
@@ -74,7 +76,7 @@ class HubModule:
             words, width = _given_words(inputs)
         else:
             words, width = _split(inputs), None
-        outputs = _outputs(self._encoder.embed(words), self._encoder, width)
+        outputs = _outputs(self._encoder.embed(words), self._encoder, width, self._word_dim)
         return outputs if as_dict else outputs["default"]
 
     @property
@@ -135,7 +137,10 @@ def _text(value: Any) -> Any:
 
 
 def _outputs(
-    layers: Sequence[NDArray[np.float32]], encoder: PretrainedEncoder, width: int | None
+    layers: Sequence[NDArray[np.float32]],
+    encoder: PretrainedEncoder,
+    width: int | None,
+    word_dim: int,
 ) -> HubOutputs:
     lengths = [each.shape[1] for each in layers]
     width = max(lengths, default=0) if width is None else width
@@ -145,7 +150,7 @@ def _outputs(
     elmo = padded.mean(axis=0)
     num_words = np.maximum(np.array(lengths, np.float32), 1)[:, None]
     return {
-        "word_emb": padded[0, :, :, : encoder.dim // 2],
+        "word_emb": padded[0, :, :, :word_dim],
         **{f"lstm_outputs{layer}": padded[layer] for layer in range(1, encoder.num_layers)},
         "elmo": elmo,
         "default": elmo.sum(axis=1) / num_words,

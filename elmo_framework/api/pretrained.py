@@ -17,6 +17,7 @@ from elmo_framework.api.arguments import (
     carried_for,
     require_carried,
     require_list,
+    require_sentences,
     require_words,
 )
 from elmo_framework.api.encoder import (
@@ -154,7 +155,7 @@ class PretrainedBiLm(PretrainedEncoder):
             TypeError: see `embed`.
             DataError: the biLM has no softmax, or its files are damaged.
         """
-        require_list(sentences)
+        require_sentences(sentences)
         softmax = self._softmax
         if self._carried is not None:
             carried = enumerate(self._carry(sentences, self._carried, max_tokens))
@@ -184,8 +185,7 @@ class PretrainedBiLm(PretrainedEncoder):
             TypeError: see `embed`.
             DataError: see `score`.
         """
-        for sentences in documents:
-            require_list(sentences)
+        documents = [require_sentences(sentences) for sentences in documents]
         read = self._read_documents(documents, max_tokens)
         scores = dict(surprisals(read, self._softmax, device=self._device))
         numbers = iter(range(len(scores)))
@@ -198,7 +198,8 @@ class PretrainedBiLm(PretrainedEncoder):
         elmo = load_bilm("original").hub
         elmo(["The dogs bark ."], signature="default", as_dict=True)["elmo"].shape  # 1 4 1024
         """
-        return HubModule(self)
+        reads_both_sides = self._frozen.bilm.context_layers.is_bidirectional
+        return HubModule(self, word_dim=self.dim if reads_both_sides else self.dim // 2)
 
     def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
         """Read sentences, so that the next ones continue from them.

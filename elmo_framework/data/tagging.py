@@ -147,13 +147,18 @@ def tags_in_scheme(
     return tuple(tags if scheme is None else convert(tags, scheme))
 
 
-def conlleval_tags(tags: Sequence[str]) -> list[str]:
+def conlleval_tags(tags: Sequence[str], others: Sequence[str] = ()) -> list[str]:
     """Return tags for the scorer of CoNLL-2000 to 2003.
 
     Tags of BIOUL and BIOES, which it does not support, are converted to BIO; others, including
     invalid sequences, are unchanged.
+
+    Args:
+        tags: of a sentence.
+        others: that they are compared with; they show the scheme too.
     """
-    return convert(tags, "BIO") if scheme_of(tags, {}) in _ENDS else list(tags)
+    is_converted = scheme_of([*tags, *others], {}) in _ENDS
+    return convert(tags, "BIO") if is_converted else list(tags)
 
 
 def beginnings(tags: Iterable[str]) -> Iterator[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Literal, final
 
 import numpy as np
@@ -26,6 +28,20 @@ from elmo_framework.io.files import digest
 from elmo_framework.model.part import Reference
 from elmo_framework.nn.packing import reversed_rows
 from elmo_framework.nn.recurrent import read_rows
+
+_DAMAGE = (
+    OSError,
+    ValueError,
+    EOFError,
+    AttributeError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy and zipfile raise for damaged files."""
 
 _UNKNOWN, _BEGIN, _END = 0, 1, 2
 """The ids of `<UNK>`, `<BOS>` and `<EOS>`, which come first among the words."""
@@ -218,7 +234,7 @@ def _read_arrays(files: _Files, num_words: int) -> dict[str, Tensor]:
     try:
         with np.load(files.model, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+    except _DAMAGE as error:
         raise DataError(f"not a Chainer model file: {error}", path=files.model) from error
     for name, shape in _shapes(files, num_words):
         actual = arrays[name].shape if name in arrays else "none"

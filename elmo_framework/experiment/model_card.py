@@ -74,8 +74,10 @@ def _lines(run: RunDirectory) -> Iterator[str]:
     name = run.path.resolve().name
     yield from ["---", f"license: {_UNKNOWN}", "library_name: elmo-framework", "tags:"]
     yield from ["- elmo", f"- {kind}", "---", "", f"# {name}", ""]
-    yield from [f"A model of type `{kind}`, trained with elmo_framework.", ""]
-    if not metrics:
+    is_imported = not metrics and run.weights.is_file()
+    origin = "imported: it was trained elsewhere" if is_imported else "trained with elmo_framework"
+    yield from [f"A model of type `{kind}`, {origin}.", ""]
+    if not (metrics or is_imported):
         yield from ["Its training has not ended: these are the best weights so far.", ""]
     yield "```bash"
     use = "evaluate" if (run.path / "bilm").is_dir() else "predict"

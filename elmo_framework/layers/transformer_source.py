@@ -104,6 +104,7 @@ class Transformer(nn.Module):
         options: see `TransformerOptions`.
 
     Raises:
+        DataError: this kind of model is not supported.
         ValueError: an option does not fit the model.
     """
 
@@ -111,13 +112,18 @@ class Transformer(nn.Module):
         super().__init__()
         self.encoder = encoder
         config: Any = encoder.config
-        self.dim = int(config.hidden_size)
-        self._num_hidden = int(config.num_hidden_layers) + 1
+        try:
+            self.dim = int(config.hidden_size)
+            self._num_hidden = int(config.num_hidden_layers) + 1
+        except AttributeError as error:  # of several models in one, such as CLIP
+            raise DataError(f"this kind of transformer is not supported: {error}") from error
         self._tokenizer, self._mode = tokenizer, options.sub_token_mode
         self._layers = _selected(options.layers, self._num_hidden)
         self.num_layers = len(self._layers)
         self._prefix, self._suffix = special_tokens(tokenizer)
-        self._padding = config.pad_token_id if isinstance(config.pad_token_id, int) else 0
+        # Masked, so that any piece will do; some configs have none, or -1.
+        padding = config.pad_token_id
+        self._padding = padding if isinstance(padding, int) and padding >= 0 else 0
         num_special = len(self._prefix) + len(self._suffix)
         self._window = max_length(encoder, tokenizer, options.max_length) - num_special
         if self._window < 2:

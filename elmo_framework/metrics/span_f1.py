@@ -34,7 +34,8 @@ class SpanF1(Metric):
 
     def count(self, prediction: Sequence[str], gold: Sequence[str]) -> Mapping[str, float]:
         sums = label_counts(set(spans(prediction)), set(spans(gold)))
-        pairs = zip(conlleval_tags(prediction), conlleval_tags(gold), strict=True)
+        sides = conlleval_tags(prediction, gold), conlleval_tags(gold, prediction)
+        pairs = zip(*sides, strict=True)
         sums["correct_words"] = sum(predicted == tag for predicted, tag in pairs)
         sums["words"] = len(gold)
         return sums

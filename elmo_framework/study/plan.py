@@ -109,7 +109,7 @@ def cells_of(study: Study, configs: Mapping[str, Mapping[str, Any]], *, source: 
         source: the file of the study.
 
     Raises:
-        ConfigError: with every override that changes nothing.
+        ConfigError: with every override that changes nothing, and what cannot be compared.
     """
     cells: list[Cell] = []
     problems: list[Problem] = []
@@ -123,10 +123,33 @@ def cells_of(study: Study, configs: Mapping[str, Mapping[str, Any]], *, source: 
                     Problem(f"{place}: {each.path}", each.message) for each in error.problems
                 ]
                 continue
+            if study.fractions and raw.get("train_fraction") != base.get("train_fraction"):
+                place = f"variant {variant!r} of config {name!r}"
+                message = "has no effect: the study's `fractions` replace it"
+                problems.append(Problem(f"{place}: train_fraction", message))
             cells += _cells(study, name, variant, raw, source)
+    problems += _incomparable(study, cells)
     if problems:
         raise ConfigError(source, problems)
     return cells
+
+
+def _incomparable(study: Study, cells: Sequence[Cell]) -> Iterator[Problem]:
+    """Yield where variants have other metrics, and comparisons of variants without a fraction."""
+    for name in study.configs:
+        metrics = {cell.plan.metric for cell in cells if cell.plan.config == name}
+        if len(metrics) > 1:
+            listed = ", ".join(map(repr, sorted(metrics)))
+            message = f"the variants have different ones, {listed}; set the one that compares them"
+            yield Problem(dotted("configs", name, "metric"), message)
+    for index, pair in enumerate(study.comparisons):
+        places = [
+            {(cell.plan.config, cell.plan.fraction) for cell in cells if cell.plan.variant == each}
+            for each in pair
+        ]
+        if all(places) and places[0].isdisjoint(places[1]):
+            message = f"{pair[0]!r} and {pair[1]!r} have no config with the same train_fraction"
+            yield Problem(dotted("comparisons", index), message)
 
 
 def _with_variant(

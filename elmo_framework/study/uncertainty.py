@@ -20,6 +20,7 @@ from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.record import Record
 
 _TOLERANCE = 1e-4
+_ROUNDING = 1e-12
 """The largest difference between a score and the one of its terms, which float32 explains."""
 
 
@@ -144,7 +145,7 @@ def _welch(scores: Sequence[float], others: Sequence[float]) -> Estimate:
 
 
 def _with_error(value: float, error: float, degrees: float) -> Estimate:
-    if error <= 0:
+    if error <= _ROUNDING * max(1.0, abs(value)):
         return Estimate(value, None, None)
     special = distributions()
     margin = float(special.stdtrit(degrees, (1 + LEVEL) / 2)) * error

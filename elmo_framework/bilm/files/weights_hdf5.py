@@ -95,7 +95,18 @@ def read_bilm_tf(*, options_file: Path, weight_file: Path) -> BiLm:
         buffer = torch.empty(largest, dtype=torch.float32, device="cpu")
         for name, blocks in datasets.items():
             _fill(blocks, _dataset(file, name, blocks, weight_file), buffer)
+    _require_all_read(bilm, options_file, weight_file)
     return bilm
+
+
+def _require_all_read(bilm: BiLm, options_file: Path, weight_file: Path) -> None:
+    """Raise DataError for layers in the file that the options do not have."""
+    read = names_read(bilm)
+    for name in list_datasets(weight_file):
+        is_of_layer = name.startswith("CNN_high_") or "/Cell" in name
+        if is_of_layer and name not in read:
+            message = f"{name} belongs to a layer that {options_file.name} does not have"
+            raise DataError(message, path=weight_file)
 
 
 def list_datasets(weight_file: Path) -> dict[str, tuple[int, ...]]:

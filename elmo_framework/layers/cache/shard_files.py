@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from zlib import crc32
 
@@ -24,6 +25,9 @@ from elmo_framework.layers.cache.verified_blocks import (
     checksums_of,
     num_blocks,
 )
+
+_DAMAGE = (OSError, ValueError, EOFError, SyntaxError, TokenError)
+"""What NumPy raises for damaged files; the last two are of the header, which is Python."""
 
 _ENTRIES, _VECTORS, _CHECKSUMS = "entries.npy", "vectors.bin", "checksums.npy"
 
@@ -82,7 +86,7 @@ def read_entries(folder: Path, *, checksum: int | None = None) -> NDArray[Any]:
         if checksum not in (None, crc32(content)):
             raise DataError(f"{_ENTRIES} has changed")
         entries: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except _DAMAGE as error:
         raise DataError(f"{_ENTRIES} cannot be read") from error
     if entries.dtype != ENTRY or not len(entries):
         raise DataError(f"{_ENTRIES} holds no sentences")
@@ -95,7 +99,7 @@ def _read_checksums(folder: Path) -> NDArray[np.uint32]:
         raise DataError("an earlier version wrote it without checksums")
     try:
         checksums: NDArray[np.uint32] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except _DAMAGE as error:
         raise DataError(f"{_CHECKSUMS} cannot be read") from error
     if checksums.dtype != CHECKSUM or checksums.ndim != 1 or not len(checksums):
         raise DataError(f"{_CHECKSUMS} holds no checksums")

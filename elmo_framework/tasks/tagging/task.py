@@ -78,8 +78,8 @@ def conll_columns(
     the words and the predicted tags are written.
     """
     for tags, example in predictions:
-        gold = [] if example.tags is None else [conlleval_tags(example.tags)]
-        rows = zip(example.words, *gold, conlleval_tags(tags), strict=True)
+        gold = [] if example.tags is None else [conlleval_tags(example.tags, tags)]
+        rows = zip(example.words, *gold, conlleval_tags(tags, example.tags or ()), strict=True)
         yield "".join(f"{' '.join(map(one_cell, row))}\n" for row in rows) + "\n"
 
 

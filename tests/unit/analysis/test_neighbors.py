@@ -113,6 +113,12 @@ def test_a_word_that_is_not_in_the_query_is_refused(bilm: Path, search: Neighbor
     )
 
 
+def test_a_position_of_another_word_is_refused(bilm: Path, search: NeighborSearch) -> None:
+    for position in (QUERY.split().index(search.word) - 1, 99):
+        with pytest.raises(RunError, match=f"position {position} is not one of '{search.word}'"):
+            find_neighbors(bilm, replace(search, position=position))
+
+
 def test_standard_input_is_refused(bilm: Path, search: NeighborSearch) -> None:
     with pytest.raises(RunError, match="looked for in files, not in standard input"):
         find_neighbors(bilm, replace(search, corpus=[Path("-")]))

@@ -150,6 +150,26 @@ def test_one_run_on_one_example_has_no_interval():
     assert single.randomization([0], [1], is_paired=True) == {F1: 1.0}
 
 
+def test_seeds_without_a_difference_on_one_example_have_no_interval():
+    runs = [terms([n], [1], [1]) for n in (1, 1, 0, 0)]
+    scored = resamples(*runs)
+
+    assert scored.difference(F1, [0, 1], [2, 3], is_paired=True) == Estimate(1.0, None, None)
+
+
+@pytest.mark.parametrize("num_groups", [2, 3])
+def test_p_agrees_with_the_interval_for_few_groups(num_groups: int):
+    better = [98 + group for group in range(num_groups)]
+    total = [200] * num_groups
+    scored = resamples(terms(better, total, total), terms([1] * num_groups, total, total))
+    estimate = scored.difference(F1, [0], [1], is_paired=True)
+
+    assert estimate.interval is not None
+    assert estimate.interval[0] > 0
+    assert estimate.p is not None
+    assert estimate.p < 0.05
+
+
 @pytest.mark.parametrize("num_groups", [1, 2])
 def test_all_seeds_are_resampled_with_few_groups(num_groups: int):
     """The seeds of one side have the F1 of 1/5 to 5/5, with any group; the other has 3/5."""
@@ -281,6 +301,7 @@ def test_randomization_pairs_runs_of_one_seed():
         (1.0, 1.0, 1, None),
         (70.0, 60.0, 1, None),
         (0.5, -0.5, 1, None),
+        (-0.2, 0.3, 1, None),
         (0.5, 0.0, -1, None),
         (0.9, 0.8, 0, None),
     ],

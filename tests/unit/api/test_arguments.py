@@ -84,6 +84,8 @@ def test_iterators_are_refused_before_they_are_used_up(folder: Path) -> None:
         bilm.embed([(word for word in ["a"])])
     with pytest.raises(TypeError, match=r"expected a list of sentences, not .*generator"):
         batch_to_ids(words for words in [["a"]])
+    with pytest.raises(TypeError, match=r"expected a list of sentences, not .*generator"):
+        bilm.score(words for words in [["a"]])
 
 
 def test_a_tokenizer_may_return_an_iterator(folder: Path) -> None:

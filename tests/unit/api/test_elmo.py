@@ -8,6 +8,7 @@ from elmo_framework import Elmo, batch_to_ids
 from elmo_framework.bilm.files.load import bilm_files, read_bilm
 from elmo_framework.bilm.layer_mix import normalize_layers
 from tests.numpy_bilm import NumpyBiLm
+from tests.simulated_device import DEVICE, simulated_device
 
 SENTENCES = [["Wörter", "are", "words"], ["a"], ["are", "many", "characters-and-more", "!"]]
 BATCHES = [SENTENCES, [["are"], ["words", "!"]], [["a", "a"], ["a"], ["!"], ["many", "words"]]]
@@ -145,6 +146,16 @@ def test_cached_words_have_the_vectors_of_their_characters(folder: Path) -> None
         torch.testing.assert_close(one, other)
     nested = elmo(ids[None], word_ids(SENTENCES)[None])["elmo_representations"][0]
     torch.testing.assert_close(nested[0], plain["elmo_representations"][0])
+
+
+def test_cached_words_are_computed_on_the_device_of_the_batch(folder: Path) -> None:
+    elmo, ids = make(folder, vocab_to_cache=WORDS), batch_to_ids(SENTENCES)
+    expected = elmo(ids)["elmo_representations"][0]
+    elmo = make(folder, vocab_to_cache=WORDS)
+    with simulated_device():
+        inputs = ids.to(DEVICE), word_ids(SENTENCES).to(DEVICE)
+        vectors = elmo.to(DEVICE)(*inputs)["elmo_representations"][0].cpu()
+    torch.testing.assert_close(vectors, expected)
 
 
 def test_uncached_word_falls_back_to_characters(folder: Path) -> None:

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from elmo_framework import load_bilm
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.files.load import save_bilm
+from elmo_framework.config.parse import parse
 from elmo_framework.errors import DataError
 from tests.numpy_bilm import NumpyBiLm
 
@@ -87,6 +90,17 @@ def test_carried_batches_follow_each_other(folder: Path, numpy_bilm: NumpyBiLm) 
     require_equal(bilm.embed_iter(sentences[2:]), expected[2:])
     with pytest.raises(ValueError, match="warm_up needs state='carry'"):
         load_bilm(folder).warm_up(sentences)
+
+
+def test_words_of_layers_that_read_both_sides_have_a_whole_layer(tmp_path: Path) -> None:
+    encoder = {"type": "char_cnn", "embedding_dim": 4, "filters": [[1, 4]], "projection_dim": 8}
+    sizes = {"num_heads": 2, "head_dim": 4, "feedforward_dim": 8, "window_size": 8}
+    layers = {"type": "bidirectional_transformer", **sizes}
+    raw = {"token_encoder": encoder, "context_layers": layers}
+    save_bilm(parse(BiLm, raw, source="").build(), tmp_path)
+    bilm = load_bilm(tmp_path)
+    words = bilm.hub(["a b"])["word_emb"][0]
+    np.testing.assert_allclose(words, bilm.embed([["a", "b"]])[0][0], atol=1e-6)
 
 
 def test_the_outputs_of_the_hub_module(folder: Path, numpy_bilm: NumpyBiLm) -> None:

@@ -1,5 +1,7 @@
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -207,3 +209,12 @@ def test_arrays_that_do_not_fit_are_refused(params):
 
     model.write_bytes(b"no arrays")
     assert problem(params).startswith(f"{model}: not a Chainer model file: ")
+
+
+@pytest.mark.parametrize("error", [zlib.error, NotImplementedError, RuntimeError, TokenError])
+def test_whatever_a_damaged_file_raises_is_one_message(params, monkeypatch, error):
+    def fail(*arguments, **keywords):
+        raise error("damaged")
+
+    monkeypatch.setattr(np, "load", fail)
+    assert problem(params).endswith("model: not a Chainer model file: damaged")

@@ -48,6 +48,15 @@ def test_the_command_of_a_card_has_no_absolute_paths(run: RunDirectory) -> None:
     assert "`elmo train -o a=b.txt`" in model_card(run)
 
 
+def test_an_imported_run_was_trained_elsewhere(run: RunDirectory) -> None:
+    assert "A model of type `model`, imported: it was trained elsewhere." in model_card(run)
+    assert "has not ended" not in model_card(run)
+    run.weights.unlink()
+    assert "Its training has not ended: these are the best weights so far." in model_card(run)
+    run.write_json(run.metrics, {"training_steps": 3})
+    assert "trained with elmo_framework.\n\n```bash" in model_card(run)
+
+
 def test_the_card_of_an_archive_has_no_absolute_paths(run: RunDirectory, tmp_path: Path) -> None:
     run.model_card.write_text(f"| command | `{' '.join(COMMAND)}` |\n")
     archive_run(run.path, tmp_path / "run.tar.gz", with_bilm=False)

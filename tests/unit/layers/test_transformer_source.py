@@ -255,6 +255,17 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     assert "no config.json" in damaged(folder, "config.json")
 
 
+@pytest.mark.parametrize("piece", [-1, None])
+def test_padding_may_have_no_piece(piece: int | None, tmp_path: Path) -> None:
+    folder = save_transformer(tmp_path / "bert", "bert")
+    sentences = [["a", "b", "c"], ["a"]]
+    expected = open_transformer(folder).layers(collate_text(sentences)).layers
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": piece}))
+    layers = open_transformer(folder).layers(collate_text(sentences)).layers
+    torch.testing.assert_close(layers, expected)
+
+
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors", "config.json"])
 def test_damaged_file_is_one_line(name: str, tmp_path: Path) -> None:
     folder = save_transformer(tmp_path / "bert", "bert")

@@ -146,6 +146,16 @@ def test_label_called_overall_is_not_counted_twice():
     assert "recall-X" in scores
 
 
+@pytest.mark.parametrize(
+    ("gold", "prediction"),
+    [(["U-X", "O", "O"], ["I-X", "O", "O"]), (["U-X", "O", "U-Y"], ["I-X", "O", "U-Y"])],
+)
+def test_a_tag_is_right_whatever_the_other_words_have(gold, prediction):
+    scores = scored([(gold, prediction)])
+
+    assert (scores["accuracy"], scores["f1-measure-overall"]) == (1.0, 1.0)
+
+
 def test_tags_without_spans_have_an_accuracy():
     scores = scored([(["NN", "VBZ", "PRP$"], ["NN", "VB", "PRP$"])])
 

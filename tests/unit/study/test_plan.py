@@ -114,6 +114,28 @@ def test_metric_is_by_default_that_of_the_trainer() -> None:
     assert metrics == {"ner": "+f1-measure-overall", "other": "-loss"}
 
 
+def test_variants_are_compared_by_one_metric() -> None:
+    variants = {"by_f1": {}, "by_loss": {"trainer.validation_metric": "-loss"}}
+    assert problems(configs={"ner": {"config": tagger(), "variants": variants}}) == [
+        "configs.ner.metric: the variants have different ones, '+f1-measure-overall', '-loss'; set "
+        "the one that compares them"
+    ]
+    config = {"config": tagger(), "variants": variants, "metric": "-loss"}
+    assert {cell.plan.metric for cell in loaded(configs={"ner": config}).cells} == {"-loss"}
+
+
+def test_fractions_of_variants_are_those_of_the_study_and_comparable() -> None:
+    config = {"config": tagger(), "variants": {"full": {}, "half": {"train_fraction": 0.5}}}
+    configs = {"ner": config}
+    assert problems(configs=configs, fractions=[0.1, 1.0]) == [
+        "variant 'half' of config 'ner': train_fraction: has no effect: the study's `fractions` "
+        "replace it"
+    ]
+    assert problems(configs=configs, comparisons=[["full", "half"]]) == [
+        "comparisons[0]: 'full' and 'half' have no config with the same train_fraction"
+    ]
+
+
 def test_unknown_metric_is_a_problem_with_its_config() -> None:
     configs = {"ner": {"config": tagger(), "metric": "+f1-measure"}}
     (problem,) = cell_problems(loaded(configs=configs).cells)

@@ -62,6 +62,15 @@ def test_interval_over_seeds_is_that_of_student(tmp_path: Path) -> None:
     assert section.obstacle == "the records have no terms of the examples"
 
 
+def test_rounding_is_no_variance_between_seeds(tmp_path: Path) -> None:
+    scores = {"mini": [0.80, 0.82], "none": [0.70, 0.72]}  # 0.82 - 0.72 is 0.1 but for rounding
+    for variant, of_variant in scores.items():
+        for seed, score in enumerate(of_variant, start=1):
+            add_record(tmp_path, variant, seed, score)
+    (comparison,) = results(tmp_path).sections[0].comparisons
+    assert (comparison.difference.interval, comparison.difference.p) == (None, None)
+
+
 def test_differences_over_seeds_are_paired_t_tests(tmp_path: Path) -> None:
     scores = {"mini": [0.9, 0.8, 0.83], "none": [0.7, 0.71, 0.6]}
     for variant, of_variant in scores.items():

@@ -10,6 +10,7 @@ from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import bilm_files, read_bilm, reference, save_bilm
 from elmo_framework.config.parse import parse
 from elmo_framework.errors import DataError, ElmoFrameworkError
+from tests.numpy_bilm import NumpyBiLm
 
 PLUGIN = '''
 from torch import nn
@@ -158,6 +159,18 @@ def test_a_folder_without_a_bilm_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bilm").mkdir()
     with pytest.raises(DataError, match=r"bylm: does not exist. Did you mean '.*bilm'\?"):
         load(tmp_path / "bylm")
+
+
+@pytest.mark.parametrize("key", ["n_highway", "n_layers"])
+def test_layers_that_the_options_lack_are_refused(
+    key: str, numpy_bilm: NumpyBiLm, tmp_path: Path
+) -> None:
+    folder = numpy_bilm.save(tmp_path)
+    options = json.loads((folder / "options.json").read_text())
+    options["char_cnn" if key == "n_highway" else "lstm"][key] = 1
+    (folder / "options.json").write_text(json.dumps(options))
+    with pytest.raises(DataError, match=r"belongs to a layer that options\.json does not have"):
+        load(folder)
 
 
 def test_unfinished_run_is_refused_with_the_way_out(tmp_path: Path) -> None:

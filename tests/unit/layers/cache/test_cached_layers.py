@@ -222,6 +222,20 @@ def changed(path: Path, *, at: int = -1) -> Path:
     return path
 
 
+def test_a_shard_whose_checksums_have_a_damaged_header_is_built_again(
+    folder: Path, cache, capsys, computed
+) -> None:
+    prepared(folder)
+    path = shard_of(cache) / "checksums.npy"
+    content = bytearray(path.read_bytes())
+    content[8] ^= 1  # the length of the header, which Python then cannot parse
+    path.write_bytes(content)
+    computed.clear()
+    prepared(folder)
+    assert len(computed) == 1
+    assert "damaged: checksums.npy cannot be read; its sentences" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["vectors.bin", "entries.npy", "checksums.npy"])
 def test_a_shard_with_a_changed_byte_is_built_again(
     folder: Path, cache, capsys, computed, name
