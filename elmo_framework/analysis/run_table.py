@@ -84,7 +84,9 @@ def run_table(runs: Sequence[RunDirectory], keys: Sequence[str], *, folder: Path
     for key in keys:
         matching = [name for name in names if fnmatchcase(name, key)]
         if not matching and rows:
-            raise RunError(f"unknown metric {key!r}; {allowed(key, names)}")
+            of_validation = f"best_validation_{key}"
+            similar = of_validation if of_validation in names else key
+            raise RunError(f"unknown metric {key!r}; {allowed(similar, names)}")
         selected |= dict.fromkeys(matching)
     columns = [_RUN, *selected]
     return RunTable(

@@ -21,7 +21,7 @@ class Describe(Command):
     """List the registered components and their config keys.
 
     Attributes:
-        family: such as token_embedder.
+        family: such as token_embedder, or the name of a member that only one family has.
         member: the `type` of a member.
     """
 
@@ -30,6 +30,7 @@ class Describe(Command):
   elmo describe                              all families and their members
   elmo describe token_embedder               the members of one family
   elmo describe encoder lstm                 the keys of one member
+  elmo describe crf_tagger                   the same, where only one family has it
   elmo describe experiment                   the keys at the top of a config
   elmo describe study                        the keys at the top of a study
   elmo describe encoder lstm --format json
@@ -53,11 +54,13 @@ class Describe(Command):
 def _described(family: str | None, name: str | None) -> dict[str, Any]:
     import elmo_framework.experiment.experiment
     import elmo_framework.study.study  # noqa: F401
-    from elmo_framework.config.introspect import find_family, find_member
+    from elmo_framework.config.introspect import families_with, find_family, find_member
     from elmo_framework.config.registry import families, members
 
     if family is None:
         return {"families": {key: _family(cls) for key, cls in families().items()}}
+    if name is None and family not in families() and len(homes := families_with(family)) == 1:
+        family, name = homes[0], family
     base = find_family(family)
     if name is not None:
         return _component(find_member(base, name), name)

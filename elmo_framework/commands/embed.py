@@ -129,7 +129,7 @@ HDF5 and JSON, and of length 1 per line in the index of a folder.
             return f"{table}: a table"
         if self.suffix.removeprefix(".") in _SHARD_FORMATS:
             return f"{self.output.suffix} of --output-file {self.output}"
-        return ""
+        return self.column_flag
 
     def _check_shards(self) -> None:
         """Raise RunError for options that one output has and a folder of shards does not."""

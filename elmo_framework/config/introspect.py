@@ -29,8 +29,19 @@ from elmo_framework.config.types import Component, Factory
 from elmo_framework.errors import ElmoFrameworkError, allowed, nearest
 
 _PLUGIN_HINT = "For a plugin, pass --include-package"
-_FORMER_NAMES = {"observer": "callback"}
-"""Families by the names that they had in earlier versions."""
+_OTHER_NAMES = {
+    "callbacks": "callback",
+    "embedder": "text_embedder",
+    "head": "model",
+    "learning_rate_scheduler": "schedule",
+    "mix": "layer_mix",
+    "observer": "callback",
+    "reader": "dataset_reader",
+    "scheduler": "schedule",
+    "token_embedders": "token_embedder",
+    "trainer": "trainer_options",
+}
+"""Families by keys of configs, by names in AllenNLP, and by those of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -44,25 +55,28 @@ class KeyRow:
 
 
 def find_family(name: str) -> type[Component]:
-    """Return a direct subclass of `Registrable` by its class name or that in snake case.
+    """Return a direct subclass of `Registrable` by its class name, that in snake case or a key.
 
     Raises:
         ElmoFrameworkError: there is none.
     """
     by_name, key = families(), snake_case(name)
-    key = _FORMER_NAMES.get(key, key) if key not in by_name else key
+    key = _OTHER_NAMES.get(key, key) if key not in by_name else key
     if key not in by_name:
-        arguments = {
-            member: f"{family} {member}"
-            for family in by_name
-            for member in members(by_name[family])
-        }
-        arguments |= {family: family for family in by_name}
-        near = nearest(key, list(arguments))
-        question = "" if near is None else f" Did you mean {arguments[near]!r}?"
+        near = nearest(
+            key, [*by_name, *(each for cls in by_name.values() for each in members(cls))]
+        )
+        of_member = [f"{family} {near}" for family in families_with(near or "")]
+        places = [near] if near in by_name else of_member
+        question = f" Did you mean {' or '.join(map(repr, places))}?" if places else ""
         message = f"unknown component family {name!r}; {allowed('', by_name)}{question}"
         raise ElmoFrameworkError(f"{message} {_PLUGIN_HINT}")
     return by_name[key]
+
+
+def families_with(member: str) -> list[str]:
+    """Return the names of the families that have a member of a name."""
+    return [family for family, cls in families().items() if member in members(cls)]
 
 
 def find_member(family: type[Component], name: str) -> Factory:

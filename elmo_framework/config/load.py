@@ -162,7 +162,10 @@ def _evaluate(source: str, text: str, variables: Mapping[str, str], files: list[
     try:
         return json.loads(evaluate(variables))
     except (RuntimeError, UnicodeDecodeError) as error:
-        _refuse(source, _jsonnet_message(str(error), _undefined(evaluate, variables)))
+        message = _jsonnet_message(str(error), _undefined(evaluate, variables))
+        is_config = Path(source).suffix in ("", ".json", ".jsonnet", ".libsonnet")
+        advice = "" if is_config else "; if this is data, `elmo new` writes a config for it"
+        _refuse(source, message + advice)
 
 
 def _undefined(

@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, final
 
 from elmo_framework.config.job_part import WHOLE, JobPart
 from elmo_framework.data.formats.compressed import decompressed, is_compressed, reading
-from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files
+from elmo_framework.data.formats.text_files import STANDARD_INPUT, data_files, require_plain_text
 
 _SAMPLE_BYTES = 1 << 16
 _BYTES_AT_ONCE = 1 << 20
@@ -76,11 +76,13 @@ def text_files(paths: Sequence[Path]) -> list[Path]:
     """Expand files, folders, patterns and `-` for standard input.
 
     Raises:
-        DataError: one of them has no files.
+        DataError: one of them has no files, or a file is a table.
     """
-    return [
+    files = [
         file for path in paths for file in ([path] if path == STANDARD_INPUT else data_files(path))
     ]
+    require_plain_text(files)
+    return files
 
 
 def read_blocks(files: Sequence[Path], size: int, part: JobPart = WHOLE) -> Iterator[Block]:

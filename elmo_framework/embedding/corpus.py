@@ -18,6 +18,7 @@ from elmo_framework.data.formats.text_files import (
     decoded_lines,
     error_context,
     read_lines,
+    require_plain_text,
 )
 from elmo_framework.data.sentences import sentence_digest
 from elmo_framework.data.tokenizer import Tokenizer
@@ -63,6 +64,9 @@ class SentenceFiles:
             standard input; or lines that are in memory.
         tokenizer: splits a line into words.
         standard_input: its content, where it is among the paths; see `data.paths.spooled`.
+
+    Raises:
+        DataError: a file is a table.
     """
 
     def __init__(
@@ -72,6 +76,7 @@ class SentenceFiles:
         tokenizer: Tokenizer,
         standard_input: BinaryIO | None = None,
     ) -> None:
+        require_plain_text(source for source in sources if isinstance(source, Path))
         self._sources, self._tokenizer = tuple(sources), tokenizer
         self._standard_input = standard_input
 

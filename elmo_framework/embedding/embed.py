@@ -168,6 +168,8 @@ def _embed_part(job: EmbeddingJob, folder: Path, device: torch.device) -> None:
     columns = Columns(job.text_column, job.id_column)
     if any(map(is_table, files)):
         settings["columns"] = list(columns)
+    elif flag := job.column_flag:
+        raise RunError(f"{flag} is for Parquet and Arrow; the input is plain text")
     shards = ShardFolder(folder, settings, suffix=_SHARD_SUFFIXES[job.file_format])
     num_written = num_lines = 0
     with (

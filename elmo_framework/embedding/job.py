@@ -25,6 +25,8 @@ STANDARD_OUTPUT = Path("-")
 
 HDF5_SUFFIXES, NPY_SUFFIX = (".hdf5", ".h5"), ".npy"
 
+_TEXT = "text"  # the column of a table
+
 VectorFormat: TypeAlias = Literal["hdf5", "npy", "parquet", "safetensors"]
 
 
@@ -83,7 +85,7 @@ class EmbeddingJob:
     bilm: Annotated[Path | str, Argument("BILM", is_positional=True, parse=str)]
     sentences: Annotated[Sequence[Path], Argument("SENTENCES", is_positional=True)]
     output: Annotated[Path, Argument("OUT", flags=("--output-file",))] = STANDARD_OUTPUT
-    text_column: Annotated[str, Argument("NAME")] = "text"
+    text_column: Annotated[str, Argument("NAME")] = _TEXT
     id_column: Annotated[str | None, Argument("NAME")] = None
     output_dir: Annotated[Path | None, Argument("DIR")] = None
     part: Annotated[JobPart, Argument("I/N", parse=parse_part)] = WHOLE
@@ -104,6 +106,13 @@ class EmbeddingJob:
     device: Device = "auto"
     run_bilms: RunBiLms = ()
     packages: Plugins = ()
+
+    @property
+    def column_flag(self) -> str:
+        """The flag of a column that is named, if there is one."""
+        if self.id_column is not None:
+            return "--id-column"
+        return "" if self.text_column == _TEXT else "--text-column"
 
     @property
     def suffix(self) -> str:

@@ -145,6 +145,13 @@ def calibrate(
         if note is not None:
             note(batch, output)
 
+    digest = digest_of_files(as_path(path))
+    if digest == _digest_of_training_data(directory):
+        _LOG.warning(
+            "%s: the run was trained on this data, so its probabilities there are too good; fit "
+            "the temperature on other data",
+            path,
+        )
     run.sums(path, note=add)
     temperature = scores.fit()
     threshold = scores.threshold(temperature)
@@ -153,7 +160,7 @@ def calibrate(
         "temperature": temperature,
         **({} if threshold is None else {"threshold": threshold}),
         "data": Path(path).name,
-        "sha256": digest_of_files(as_path(path)),
+        "sha256": digest,
         "num_items": len(scores),
         "item": scores.item,
         "before": asdict(scores.reliability(1.0)),
@@ -178,6 +185,11 @@ def _directory(run: Assembly, *, force: bool) -> RunDirectory:
     if run.run.calibration.exists() and not force:
         raise RunError(f"{run.run.calibration} already exists; pass --force to overwrite it")
     return run.run
+
+
+def _digest_of_training_data(run: RunDirectory) -> str | None:
+    path = run.read(run.config).get("train_data_path")
+    return run.read_digests().get("data", {}).get(str(path))
 
 
 def load_calibration(run: RunDirectory, head: Head[Any]) -> None:

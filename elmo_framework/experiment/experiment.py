@@ -301,7 +301,7 @@ def _check_held_out(
                 f"{key} is not for pretraining; hold text out with `elmo prepare --held-out`"
             )
         if path is not None:
-            raise ValueError(f"{key} and {split}_data_path are two kinds of data; remove one")
+            raise ValueError(f"{key} and {split}_data_path exclude each other; set one to null")
     if sum(fraction or 0.0 for fraction, _ in held_out.values()) >= 1:
         raise ValueError("test_fraction and validation_fraction leave no training data")
 

@@ -112,8 +112,8 @@ class RunRecord:
         if changed:
             listed = "".join(f"\n  {line}" for line in changed)
             raise RunError(
-                f"{self.run.path}: --recover needs the configuration that the run began with; "
-                f"it differs in{listed}"
+                f"{self.run.path}: --recover needs the configuration that the run began with, "
+                f"as in {self.run.given}; it differs in{listed}"
             )
 
     def _is_moved(self, change: Change) -> bool:

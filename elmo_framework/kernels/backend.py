@@ -32,6 +32,16 @@ def is_traced() -> bool:
     return torch.compiler.is_compiling() or is_tracing
 
 
+def require_shape(name: str, tensor: Tensor, *shape: int) -> None:
+    """Check a tensor before compiled code reads it, which would not notice the end of its memory.
+
+    Raises:
+        ValueError: it has another shape.
+    """
+    if tensor.shape != shape:
+        raise ValueError(f"{name} has the shape {tuple(tensor.shape)}; expected {shape}")
+
+
 @contextmanager
 def accelerator_code() -> Iterator[None]:
     """Take the code for accelerators on the CPU too, inside the block."""

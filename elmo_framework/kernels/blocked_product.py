@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from elmo_framework.kernels.backend import uses_cpu_code
+from elmo_framework.kernels.backend import require_shape, uses_cpu_code
 from elmo_framework.kernels.compiler import library, pointers
 
 TrainingPrecision: TypeAlias = Literal["float32", "bfloat16"]
@@ -78,11 +78,19 @@ class BlockedMatrix(NamedTuple):
             rows: "rows inputs", float32.
             bias: "outputs", float32.
             out: "rows outputs", float32 and contiguous: receives the result.
+
+        Raises:
+            ValueError: a tensor has another shape.
         """
         bias = None if bias is None else bias.contiguous()
         functions = _library(self.blocks, bias, out)
         if functions is None or rows.dtype != torch.float32 or not rows.is_cpu:
             raise TypeError("rows in float32 on the CPU are needed")
+        require_shape("rows", rows, len(rows), self.num_inputs)
+        if bias is not None:
+            require_shape("bias", bias, self.num_outputs)
+        if out is not None:
+            require_shape("out", out, len(rows), self.num_outputs)
         rows = _readable(rows)
         result = rows.new_empty(len(rows), self.num_outputs) if out is None else out
         sizes = len(rows), self.num_inputs, self.num_outputs

@@ -7,10 +7,14 @@
 /* Channels of a row that one thread reads. */
 #define CHANNELS 512
 
-/* The sigmoid in silu(o) = o s: `sigmoid_of` never falls to 0, and a huge sum times it would not. */
+/* The sigmoid in silu(o) = o s: `sigmoid_of` never falls to 0, and a huge sum times it would not.
+   Bits are compared, from -104 to minus infinity, as in `sigmoid_of`. */
 static inline float silu_gate_of(float o) {
-    float s = sigmoid_of(o);
-    return o < -104.0f ? 0.0f : s;
+    union {
+        float number;
+        uint32_t bits;
+    } sum = {o};
+    return sum.bits > 0xc2d00000u && sum.bits <= 0xff800000u ? 0.0f : sigmoid_of(o);
 }
 
 static inline long end_of(long first, long size) {

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from elmo_framework.kernels.backend import require_shape
 from elmo_framework.kernels.blocked_product import blocked, is_blocked, product_address
 from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.highway_step import FORGET_GATE, backward_address, step_address
@@ -73,6 +74,11 @@ class CompiledHighwayLayer:
             For each word: h, c before it, and h before it, times the mask.
         """
         width, size = self.recurrent_weight.shape
+        require_shape("gates", gates, sum(self.sizes), width)
+        if carried is not None:
+            require_shape("carried", carried, len(gates), size)
+        if mask is not None:
+            require_shape("mask", mask, max(self.sizes[0], len(mask)), size)
         outputs, memory, hidden = gates.new_empty(3, len(gates), size)
         sums = gates.new_empty(self.sizes[0], width)
         self._call("highway_forward", carried, mask, (gates, memory, hidden, outputs), (sums,))

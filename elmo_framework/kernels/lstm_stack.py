@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ctypes import Array, Structure, byref, c_float, c_int, c_long, c_void_p, cast
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from elmo_framework.kernels.backend import require_shape
 from elmo_framework.kernels.compiler import library
 from elmo_framework.kernels.lstm_step import NO_LIMIT, step_address
 from elmo_framework.kernels.packed_product import CWeight, PackedWeight
@@ -103,12 +105,17 @@ class PackedStack:
             states: h "rows hidden" and c "rows cell" by direction and layer; replaced by those
                 after the last word of each row.
             outputs: "layers rows tokens directions*hidden": receives h; nothing at padding.
+
+        Raises:
+            TypeError: the words or a state are of another type, or not contiguous.
+            ValueError: a tensor has another shape.
         """
         functions = _library(words, outputs)
         if functions is None:
             raise TypeError("words in float32 on the CPU are needed, contiguous")
-        lengths, order = mask.sum(dim=1).sort(descending=True, stable=True)
         num_rows, num_tokens, dim = words.shape
+        self._require_shapes(words, mask, states, outputs)
+        lengths, order = mask.sum(dim=1).sort(descending=True, stable=True)
         limits = [NO_LIMIT if x is None else x for x in (self.cell_clip, self.projection_clip)]
         num_layers, num_directions = len(self.directions[0]), len(self.directions)
         sizes = num_layers, num_directions, num_rows, num_tokens, dim
@@ -123,6 +130,26 @@ class PackedStack:
         functions.read_stack(byref(stack), max(1, min(_ROWS_AT_ONCE, per_thread)), byref(failed))
         if failed.value:
             raise MemoryError("not enough memory for the gates of LSTM layers")
+
+    def _require_shapes(
+        self,
+        words: Tensor,
+        mask: Tensor,
+        states: Sequence[Sequence[tuple[Tensor, Tensor]]],
+        outputs: Tensor,
+    ) -> None:
+        num_rows, num_tokens, _ = words.shape
+        (first, *_), num_directions = self.directions[0], len(self.directions)
+        hidden_size, cell_size = first.sizes
+        require_shape("words", words, num_rows, num_tokens, first.input.num_inputs)
+        require_shape("mask", mask, num_rows, num_tokens)
+        width = num_directions * hidden_size
+        require_shape("outputs", outputs, len(self.directions[0]), num_rows, num_tokens, width)
+        for hidden, memory in chain.from_iterable(states):
+            if _library(hidden, memory) is None:
+                raise TypeError("states in float32 on the CPU are needed, contiguous")
+            require_shape("hidden", hidden, num_rows, hidden_size)
+            require_shape("memory", memory, num_rows, cell_size)
 
     def _layers(self, states: Sequence[Sequence[tuple[Tensor, Tensor]]]) -> Array[_CLayer]:
         layers = [

@@ -4,9 +4,17 @@
    recurrent part of their sums already in; `inputs` holds the rest of the sums. */
 #include "activations.h"
 
+/* Whether |x| is at least `limit`; bits are compared, as in `sigmoid_of`, for what is no number. */
+static inline int reaches(float x, float limit) {
+    union {
+        float number;
+        uint32_t bits;
+    } size = {fabsf(x)}, least = {limit};
+    return size.bits >= least.bits && size.bits <= 0x7f800000;
+}
+
 static inline float clipped(float x, float limit) {
-    float low = x > limit ? limit : x;
-    return low < -limit ? -limit : low;
+    return reaches(x, limit) ? copysignf(limit, x) : x;
 }
 
 static inline __attribute__((always_inline)) void step_of_row(
@@ -62,7 +70,7 @@ void lstm_step_backward(long rows, long size, float limit, const float *restrict
             float i = g[k], j = g[k + size], f = g[k + 2 * size], o = g[k + 3 * size];
             float t = tanh_of(c1[k]);
             float d = dc[k] + dout[k] * o * (1.0f - t * t);
-            d = fabsf(c1[k]) >= limit ? 0.0f : d;
+            d = reaches(c1[k], limit) ? 0.0f : d;
             sums[k] = d * j * i * (1.0f - i);
             sums[k + size] = d * i * (1.0f - j * j);
             sums[k + 2 * size] = d * c0[k] * f * (1.0f - f);

@@ -10,6 +10,7 @@ from typing import NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from elmo_framework.kernels.backend import require_shape
 from elmo_framework.kernels.compiler import library, pointers
 from elmo_framework.kernels.precision import Precision as Precision
 
@@ -77,7 +78,12 @@ class PackedWeight(NamedTuple):
         return CWeight(*tensors, self.num_outputs, self.num_inputs, number)
 
     def product(self, rows: Tensor) -> Tensor:
-        """Return the products of "rows inputs" with the weight, plus the bias."""
+        """Return the products of "rows inputs" with the weight, plus the bias.
+
+        Raises:
+            ValueError: the rows have another width.
+        """
+        require_shape("rows", rows, len(rows), self.num_inputs)
         rows = rows.contiguous()
         functions = _library(rows)
         if functions is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from elmo_framework.kernels.backend import require_shape
 from elmo_framework.kernels.blocked_product import (
     NUMBERS,
     BlockedMatrix,
@@ -86,7 +87,7 @@ class TrainingLayer:
         """
         functions = _library(inputs, hidden, memory)
         assert functions is not None
-        num_words, cell = len(inputs), memory.shape[1]
+        num_words, cell = self._require_shapes(inputs, hidden, memory)
         states = [inputs.new_empty(num_words, width) for width in (4 * cell, cell, cell)]
         if self.projection_weight is None:
             states.append(states[-1])
@@ -99,6 +100,17 @@ class TrainingLayer:
         functions.train_forward(byref(layer), inputs.data_ptr(), byref(failed))
         _require_memory(failed)
         return states
+
+    def _require_shapes(self, inputs: Tensor, hidden: Tensor, memory: Tensor) -> tuple[int, int]:
+        """Return the number of words and the dimension of c."""
+        num_gates, size = self.recurrent_weight.shape
+        num_words, cell, num_rows = sum(self.sizes), num_gates // 4, max(self.sizes, default=0)
+        require_shape("inputs", inputs, num_words, num_gates)
+        require_shape("hidden", hidden, max(num_rows, len(hidden)), size)
+        require_shape("memory", memory, len(hidden), cell)
+        if self.projection_weight is not None:
+            require_shape("projection_weight", self.projection_weight, size, cell)
+        return num_words, cell
 
     def backward(
         self,

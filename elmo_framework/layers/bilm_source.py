@@ -47,11 +47,11 @@ class LayerPart(NamedTuple):
 class FrozenBiLm(LayerSource):
     """Gives the layers of batches, without gradients.
 
-    Its weights never change, so `copy.deepcopy` shares it. A pickle contains the weights and the
-    words read so far.
+    Weights that were read from files never change, so `copy.deepcopy` shares it. A pickle contains
+    the weights and the words read so far.
 
     Args:
-        bilm: the biLM; its weights must not change any more.
+        bilm: the biLM; if it was built in the program and its weights change, it is prepared again.
         precision: of its products.
         scripts: warns of text in another script than that of its training; None if that is unknown.
         fingerprint: of the files that it was read from; None for one that was built in the program.
@@ -72,6 +72,8 @@ class FrozenBiLm(LayerSource):
         )
         self.bilm, self.precision, self._scripts = bilm, precision, scripts
         self._device: torch.device | None = None
+        self._parameters = list(bilm.parameters()) if fingerprint is None else []
+        self._versions: list[tuple[int, torch.dtype]] = []
         self._words = WordVectorCache(bilm.token_encoder)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FrozenBiLm:
@@ -216,15 +218,24 @@ class FrozenBiLm(LayerSource):
 
     def prepared(self, device: torch.device) -> BiLm:
         """Return the biLM itself, ready for inference on a device."""
-        if device != self._device:
+        versions = self._current_versions()
+        if self._versions not in ([], versions):
+            self._words.clear()
+        if device != self._device or versions != self._versions:
             self.bilm.to(device)
             bilm = self.bilm
             # int8 would cost half of the precision for vectors that are computed once per word.
             of_words: Precision = "bfloat16" if self.precision == "int8" else self.precision
             freeze_parts(bilm.token_encoder, of_words)
             freeze_parts(bilm.context_layers, self.precision)
-            self._device = device
+            self._device, self._versions = device, self._current_versions()
         return self.bilm
+
+    def _current_versions(self) -> list[tuple[int, torch.dtype]]:
+        """Return what changes with the weights of a biLM that was built in the program."""
+        return [
+            (0 if each.is_inference() else each._version, each.dtype) for each in self._parameters
+        ]
 
 
 @final

@@ -283,11 +283,13 @@ def read_frozen(
 def _copied(
     lstm: ElmoLstm, states: tuple[LstmState, ...], num_rows: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return contiguous copies of the states of each layer; zeros when empty."""
+    """Return contiguous float32 copies of the states of each layer; zeros when empty."""
     cells = cast(Sequence[ProjectedLstm], lstm.cells)
-    layout = torch.contiguous_format
+    copied = partial(
+        torch.Tensor.to, dtype=torch.float32, copy=True, memory_format=torch.contiguous_format
+    )
     return [
-        (hidden.clone(memory_format=layout), memory.clone(memory_format=layout))
+        (copied(hidden), copied(memory))
         for hidden, memory in states or [cell.zero_state(num_rows) for cell in cells]
     ]
 

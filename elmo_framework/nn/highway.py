@@ -32,7 +32,9 @@ class Linear(nn.Linear, TensorPart):
     def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
         if self._frozen is None or torch.is_grad_enabled():
             return linear(input, self.weight, self.bias)
-        rows = input.flatten(0, -2).to(self.weight.dtype)  # in mixed precision, it is bfloat16
+        rows = input.reshape(-1, input.shape[-1]).to(
+            self.weight.dtype
+        )  # in mixed precision, it is bfloat16
         return self._frozen(rows).view(*input.shape[:-1], self.out_features)
 
 

@@ -61,6 +61,16 @@ class Packing:
         return replace(self, order=order, positions=self.positions.to(device, non_blocking=True))
 
     def pack(self, inputs: Float[Tensor, "batch tokens dim"]) -> Float[Tensor, "words dim"]:
+        """Return the words of padded rows.
+
+        Raises:
+            ValueError: the rows are not those of the mask.
+        """
+        if inputs.shape[:2] != (len(self.order), self.num_tokens):
+            raise ValueError(
+                f"the inputs have {tuple(inputs.shape[:2])} rows and words, and the mask has "
+                f"{(len(self.order), self.num_tokens)}"
+            )
         if self.is_full:
             return inputs.transpose(0, 1).flatten(0, 1)
         return inputs.flatten(0, 1).index_select(0, self.positions)

@@ -93,6 +93,16 @@ def test_predictions_have_the_calibrated_probabilities(run: Path, data: Path, ca
     assert f"| temperature | {content['temperature']:.4g} |" in card
 
 
+def test_calibration_on_training_data_is_a_warning(run: Path, data: Path, caplog) -> None:
+    other = run.with_name("other.csv")
+    other.write_text(data.read_text() + f"{TEXTS[0]},bad\n")
+    assert main(["evaluate", str(run), "--calibrate", str(other)]) == 0
+    assert "was trained on this data" not in caplog.text
+    copy = shutil.copy(data, run.with_name("copy.csv"))
+    assert main(["evaluate", str(run), "--calibrate", str(copy), "--force"]) == 0
+    assert f"{copy}: the run was trained on this data" in caplog.text
+
+
 def test_an_earlier_calibration_needs_force(run: Path, data: Path, capsys) -> None:
     command = ["evaluate", str(run), "--calibrate", str(data)]
     assert main(command) == 0

@@ -116,7 +116,7 @@ def test_a_run_with_a_frozen_bilm_is_refused(bilm: Path, tagger: Path, tmp_path:
         export_bilm(tagger, tmp_path / "out")
     assert str(caught.value) == (
         f"{tagger}: this run trained no biLM; it reads the frozen one in {bilm / 'bilm'}, "
-        "export that"
+        "export that; for the model of the run itself, pass --format onnx or --format allennlp"
     )
     assert not (tmp_path / "out").exists()
 

@@ -131,8 +131,8 @@ def test_recovery_needs_the_same_config(
     changed = tagging_with(bilm, **{"trainer.num_epochs": 9, "model.dropout": 0.25})
     assert train(NER, tagger, changed, "--recover") == 2
     assert capsys.readouterr().err == (
-        f"error: {tagger}: --recover needs the configuration that the run began with; "
-        "it differs in\n"
+        f"error: {tagger}: --recover needs the configuration that the run began with, as in "
+        f"{tagger / 'config.json'}; it differs in\n"
         "  model.dropout: 0.5 -> 0.25\n"
         "  trainer.num_epochs: 4 -> 9\n"
     )

@@ -126,5 +126,6 @@ def _tuned(model: Model[Any], source: Path | str) -> BiLm:
             f"{source}: this run trained several biLMs: {', '.join(bilms)}; allowed: one"
         )
     frozen = sorted({str(reference.path.parent) for reference in model.references().values()})
-    hint = f"; it reads the frozen one in {', '.join(frozen)}, export that" if frozen else ""
-    raise RunError(f"{source}: this run trained no biLM{hint}")
+    advice = f"; it reads the frozen one in {', '.join(frozen)}, export that" if frozen else ""
+    own = "; for the model of the run itself, pass --format onnx or --format allennlp"
+    raise RunError(f"{source}: this run trained no biLM{advice}{own}")

@@ -87,7 +87,7 @@ class Record:
             raise self.error(f"{name!r} is {shown(value)}; expected a string or a whole number")
         label = str(value).strip()
         if not label:
-            raise self.error(f"{name!r} is empty")
+            raise self.error(f"{name!r} is empty; skip_incomplete of the reader skips such rows")
         return label
 
     def number(self, name: str) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, TypeVar
 
-from elmo_framework.data.formats.compressed import decompressed, reading
+from elmo_framework.data.formats.compressed import data_suffix, decompressed, reading
 from elmo_framework.errors import DataError, with_hint
 from elmo_framework.io.files import path_hint
 from elmo_framework.io.remote import RemotePath
@@ -24,6 +24,7 @@ ItemT = TypeVar("ItemT")
 ParsedT = TypeVar("ParsedT")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_TABLES = (".csv", ".tsv")
 
 
 def data_files(path: Path) -> list[Path]:
@@ -43,6 +44,21 @@ def data_files(path: Path) -> list[Path]:
     if not files:
         raise DataError(_no_files(path), path=path)
     return files
+
+
+def require_plain_text(paths: Iterable[Path]) -> None:
+    """Refuse tables, whose header, ids and labels would be taken for words.
+
+    Raises:
+        DataError: the suffix of a path is .csv or .tsv.
+    """
+    for path in paths:
+        if data_suffix(path) in _TABLES:
+            raise DataError(
+                "this is a table, and all of its columns would be read as text; pass the sentences "
+                "alone, one per line",
+                path=path,
+            )
 
 
 def require_data(path: Path) -> None:

@@ -8,7 +8,12 @@ from typing import Annotated, final
 
 from elmo_framework.config.types import Count, Default
 from elmo_framework.corpus.prepared import PreparedSplit
-from elmo_framework.data.formats.text_files import NO_SENTENCE, read_lines, require_nonempty
+from elmo_framework.data.formats.text_files import (
+    NO_SENTENCE,
+    read_lines,
+    require_nonempty,
+    require_plain_text,
+)
 from elmo_framework.data.reader import DatasetReader, FileReader
 from elmo_framework.data.tokenizer import Tokenizer
 from elmo_framework.tasks.language_modeling.corpus import LanguageModelingExample, TokenIdCorpus
@@ -40,6 +45,7 @@ class LanguageModelingReader(FileReader[LanguageModelingExample]):
         self.tokenizer: Tokenizer = tokenizer
 
     def examples(self, file: Path) -> Iterator[LanguageModelingExample]:
+        require_plain_text([file])
         return require_nonempty(self._sentences(file), NO_SENTENCE, file)
 
     def _sentences(self, file: Path) -> Iterator[LanguageModelingExample]:

@@ -77,6 +77,11 @@ def test_an_unknown_metric_is_refused_with_the_nearest(folder: Path) -> None:
         run_table(find_runs(folder), ("test_los",), folder=folder)
 
 
+def test_a_metric_without_its_prefix_is_recognized(folder: Path) -> None:
+    with pytest.raises(RunError, match="Did you mean 'best_validation_loss'"):
+        run_table(find_runs(folder), ("loss",), folder=folder)
+
+
 def test_a_folder_without_runs_is_refused(folder: Path) -> None:
     with pytest.raises(RunError, match="no run here or below"):
         find_runs(folder / "notes")

@@ -148,6 +148,17 @@ def test_cached_words_have_the_vectors_of_their_characters(folder: Path) -> None
     torch.testing.assert_close(nested[0], plain["elmo_representations"][0])
 
 
+def test_changed_weights_of_a_module_are_read_again(folder: Path) -> None:
+    bilm = read_bilm(bilm_files(folder))
+    elmo, ids = Elmo(module=bilm).eval(), batch_to_ids(SENTENCES)
+    before = elmo(ids)["elmo_representations"][0]
+    for parameter in bilm.parameters():
+        parameter.mul_(0.5)
+    after = elmo(ids)["elmo_representations"][0]
+    assert not torch.allclose(after, before, atol=1e-3)
+    torch.testing.assert_close(after, Elmo(module=bilm).eval()(ids)["elmo_representations"][0])
+
+
 def test_cached_words_are_computed_on_the_device_of_the_batch(folder: Path) -> None:
     elmo, ids = make(folder, vocab_to_cache=WORDS), batch_to_ids(SENTENCES)
     expected = elmo(ids)["elmo_representations"][0]

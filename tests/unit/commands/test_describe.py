@@ -64,6 +64,14 @@ def test_examples_of_readers_and_models_are_shown(capsys: pytest.CaptureFixture[
         assert cls in dir(import_module(package))
 
 
+def test_a_key_and_a_name_of_one_family_are_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    assert described("trainer", capsys=capsys) == described("trainer_options", capsys=capsys)
+    tagger = described("model", "crf_tagger", capsys=capsys)
+    assert described("crf_tagger", capsys=capsys) == tagger
+    assert main(["describe", "lstm"]) == 2
+    assert "Did you mean 'encoder lstm' or 'pooler lstm'?" in capsys.readouterr().err
+
+
 def test_class_without_members_shows_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
     written = json.loads(described("experiment", "--format", "json", capsys=capsys))
     keys = {row["key"]: row for row in written["keys"]}

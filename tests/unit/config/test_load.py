@@ -66,6 +66,12 @@ def test_a_jsonnet_error_names_file_line_and_column(file: Path) -> None:
     assert refusal(file) == f"{file}: STATIC ERROR: {file}:3:3: duplicate field: a"
 
 
+def test_data_in_place_of_a_config_is_recognized(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_text("text,label\nA fine film.,good\n")
+    assert refusal(path).endswith("; if this is data, `elmo new` writes a config for it")
+
+
 def test_unset_variable_error_shows_the_flag(file: Path) -> None:
     file.write_text("{ a: std.extVar('NO_SUCH_VARIABLE') }")
     first = refusal(file).splitlines()[0]

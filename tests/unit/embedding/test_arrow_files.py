@@ -133,6 +133,15 @@ def test_wrong_columns_are_refused(make: Make, changes: dict[str, Any], message:
         embed(make(**changes))
 
 
+def test_columns_of_plain_text_are_refused(make: Make, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a b\n")
+    with pytest.raises(RunError, match="--text-column is for Parquet and Arrow"):
+        embed(make(sentences=[text], text_column="note"))
+    with pytest.raises(RunError, match="--id-column is for Parquet and Arrow"):
+        embed(make(sentences=[text], id_column="key"))
+
+
 def test_an_error_of_the_tokenizer_names_the_file(
     make: Make, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,19 @@ def test_numbers_that_are_none_are_passed_on(precision: TrainingPrecision) -> No
 
 @needs_kernel
 @pytest.mark.usefixtures("any_size")
+@PRECISIONS
+@pytest.mark.parametrize("shape", [(9, 32), (9, 34), (33,)])
+def test_rows_of_another_width_are_refused(
+    precision: TrainingPrecision, shape: tuple[int, ...]
+) -> None:
+    matrix = blocked(random(64, 33), precision)
+    assert matrix is not None
+    with pytest.raises(ValueError, match="rows has the shape"):
+        matrix.product(random(*shape))
+
+
+@needs_kernel
+@pytest.mark.usefixtures("any_size")
 def test_memory_of_an_earlier_product_does_not_matter() -> None:
     """An odd number of inputs is filled up to a pair, next to numbers of the product before."""
     packed = [blocked(random(64, num_inputs), "bfloat16") for num_inputs in (130, 129)]

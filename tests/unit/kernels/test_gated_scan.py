@@ -127,6 +127,13 @@ def test_values_that_are_no_numbers_stay_in_their_channel() -> None:
     assert end[0, 3].isnan()
 
 
+def test_layers_without_any_number_give_none() -> None:
+    gates, is_word, start = case(4, 1, 40)
+    outputs, end = read_gated(torch.full_like(gates, torch.nan), is_word, start)
+    assert outputs.isnan().all()
+    assert end.isnan().all()
+
+
 def test_large_sums_give_open_and_closed_gates() -> None:
     is_word, start = torch.ones(1, 1, dtype=torch.bool), torch.full((1, 3), 5.0)
     gates = torch.tensor([[[1e4, -1e4, 1e4, 7.0, 7.0, 7.0, 1.0, -1e4, -1e38]]]).requires_grad_()

@@ -104,6 +104,18 @@ def test_a_row_does_not_depend_on_others(is_backward: bool) -> None:
     assert torch.equal(outputs[::5], alone.forward(first_row, None, None)[0])
 
 
+@DIRECTIONS
+def test_tensors_of_other_shapes_are_refused(is_backward: bool) -> None:
+    layer = CompiledHighwayLayer(random(4 * HIDDEN, HIDDEN), (5, 5, 5), is_backward)
+    for gates, mask in (
+        (random(10, 4 * HIDDEN), None),
+        (random(15, 3 * HIDDEN), None),
+        (random(15, 4 * HIDDEN), random(2, HIDDEN)),
+    ):
+        with pytest.raises(ValueError, match=r"has the shape \(.*\); expected"):
+            layer.forward(gates.detach(), None, mask)
+
+
 def test_gradients_that_are_not_needed_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     products: list[tuple[int, ...]] = []
     product = highway_layer.training_product

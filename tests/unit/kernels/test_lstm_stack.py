@@ -111,6 +111,34 @@ def test_a_row_has_the_same_bits_alone(precision: Precision, num_threads: int) -
 
 
 @needs_compiler
+def test_states_in_half_precision_are_converted() -> None:
+    module = freeze(lstm(32))
+    words, mask = batch()
+    states = tuple(LstmState(*map(Tensor.half, each)) for each in random_states(module, len(mask)))
+    with torch.no_grad():
+        layers, _ = module(words, mask, states)
+        wide = tuple(LstmState(*map(Tensor.float, each)) for each in states)
+        assert torch.equal(layers, module(words, mask, wide)[0])
+
+
+@needs_compiler
+def test_tensors_of_other_shapes_are_refused() -> None:
+    module = freeze(lstm(32))
+    words, mask = batch()
+    states = random_states(module, len(mask))
+    fewer = tuple(LstmState(*(part[:2] for part in each)) for each in states)
+    with torch.no_grad():
+        for wrong in (
+            (words[..., :11], mask, states),
+            (words, mask[:, :-1], states),
+            (words, torch.cat([mask, mask]), states),
+            (words, mask, fewer),
+        ):
+            with pytest.raises(ValueError, match=r"has the shape \(.*\); expected"):
+                module(*wrong)
+
+
+@needs_compiler
 def test_numbers_that_are_none_are_passed_on() -> None:
     module = freeze(lstm(64, clip=1.0))
     words, mask = batch([4, 4])

@@ -112,6 +112,16 @@ def test_nan_sums_give_nan_outputs() -> None:
     assert output.isnan().all()
 
 
+@pytest.mark.parametrize("cell_clip", [None, 3.0])
+@pytest.mark.parametrize("gate", range(4))
+def test_one_nan_gate_gives_nan(gate: int, cell_clip: float | None) -> None:
+    sums = torch.zeros(1, 4, 33)
+    sums[:, gate] = float("nan")
+    inputs, before = torch.zeros(1, 4 * 33), torch.ones(1, 33)
+    _, output = lstm_step.step(sums.flatten(1), inputs, before, cell_clip=cell_clip, keep=False)
+    assert output.isnan().all()
+
+
 def test_denormals_are_not_flushed_in_the_process() -> None:
     """A library linked with fast arithmetic would flush them to zero in the whole process."""
     gates = torch.zeros(1, 4)

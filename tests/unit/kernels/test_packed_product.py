@@ -66,6 +66,16 @@ def test_long_rows_are_summed_in_parts(num_rows: int, precision: Precision) -> N
 
 @needs_compiler
 @PRECISIONS
+@pytest.mark.parametrize("shape", [(9, 40), (9, 65), (64,)])
+def test_rows_of_another_width_are_refused(precision: Precision, shape: tuple[int, ...]) -> None:
+    packed = pack(random(64, 64), None, precision)
+    assert packed is not None
+    with pytest.raises(ValueError, match="rows has the shape"):
+        packed.product(random(*shape))
+
+
+@needs_compiler
+@PRECISIONS
 def test_numbers_that_are_none_are_passed_on(precision: Precision) -> None:
     rows = random(2, 64)
     rows[0, 3] = torch.nan

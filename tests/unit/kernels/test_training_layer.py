@@ -50,6 +50,17 @@ def results(
     return [outputs, *end, *torch.autograd.grad(total, leaves)]
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"inputs": (9, 280)}, {"inputs": (10, 279)}, {"hidden": (4, 70)}, {"memory": (4, 70)}]
+)
+def test_tensors_of_other_shapes_are_refused(wrong: dict[str, tuple[int, ...]]) -> None:
+    layer = TrainingLayer(random(280, 70).detach(), None, [5, 5], None, None, "float32")
+    shapes = {"inputs": (10, 280), "hidden": (5, 70), "memory": (5, 70)}
+    layer.forward(*(random(*shape).detach() for shape in shapes.values()))
+    with pytest.raises(ValueError, match=r"has the shape \(.*\); expected"):
+        layer.forward(*(random(*shape).detach() for shape in {**shapes, **wrong}.values()))
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("clip", [None, 0.5])
 @pytest.mark.parametrize("dim", [None, 33])

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from elmo_framework.nn.packing import Packing, reversed_rows
@@ -22,6 +23,13 @@ def test_unpacking_restores_rows_with_zeros_at_padding() -> None:
 def test_restoring_undoes_sorting() -> None:
     packing, rows = Packing.of(MASK), torch.randn(4, 3)
     assert torch.equal(packing.restore(packing.sort(rows)), rows)
+
+
+def test_rows_of_another_mask_are_refused() -> None:
+    for mask in (MASK, torch.ones_like(MASK)):
+        for rows in (ROWS[:3], ROWS[:, :4]):
+            with pytest.raises(ValueError, match=r"the mask has \(4, 5\)"):
+                Packing.of(mask).pack(rows)
 
 
 def test_rows_without_words_are_packed_to_nothing() -> None:

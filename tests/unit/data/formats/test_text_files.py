@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from elmo_framework.corpus.blocks import text_files
 from elmo_framework.data.formats.text_files import data_files, decoded_lines, read_lines
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.embedding.corpus import SentenceFiles
 from elmo_framework.errors import DataError
+from elmo_framework.tasks.language_modeling.reader import LanguageModelingReader
 
 
 @pytest.fixture
@@ -109,3 +113,16 @@ def test_the_lines_of_an_open_file_are_named_as_it_is_called() -> None:
     with pytest.raises(DataError) as caught:
         next(lines)
     assert str(caught.value).startswith("standard input:2: not valid UTF-8 text")
+
+
+@pytest.mark.parametrize("name", ["notes.csv", "notes.TSV", "notes.csv.gz"])
+def test_tables_are_not_read_as_sentences(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("id,note\n1,Seen at night.\n")
+    for read in (
+        lambda: SentenceFiles([path], tokenizer=WhitespaceTokenizer()),
+        lambda: text_files([path]),
+        lambda: LanguageModelingReader(tokenizer=WhitespaceTokenizer()).examples(path),
+    ):
+        with pytest.raises(DataError, match="this is a table, and all of its columns would be"):
+            read()
