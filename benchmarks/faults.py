@@ -128,7 +128,7 @@ _NN = [
     *_faults("nn/spans.py", ("range(min(length, max_width))", "range(max_width)")),
     *_faults(
         "kernels/lstm_step.c",
-        ("            d = fabsf(c1[k]) >= limit ? 0.0f : d;\n", ""),
+        ("            d = reaches(c1[k], limit) ? 0.0f : d;\n", ""),
         ("dc[k] = d * f;", "dc[k] = d;"),
         ("d * i * (1.0f - j * j)", "d * i * (1.0f - j)"),
         ("d * i * (1.0f - j * j)", "0.5f * d * i * (1.0f - j * j)"),
@@ -265,7 +265,7 @@ _NN = [
         ("low < -limit ? -limit : low", "low"),
         ("s->order + first, s->lengths + first", "s->order, s->lengths"),
     ),
-    *_faults("nn/elmo_lstm.py", ("(hidden.clone(memory_format=layout), ", "(hidden, ")),
+    *_faults("nn/elmo_lstm.py", ("(copied(hidden), ", "(hidden, ")),
     *_faults(
         "kernels/lstm_step.py",
         ("inner = inner.masked_fill(after.abs() >= cell_clip, 0)", "pass"),
@@ -767,7 +767,7 @@ _EDGES = [
     *_faults("layers/cache/shards.py", ("rounded.dtype == torch.float16 and", "False and")),
     *_faults(
         "analysis/statistics.py",
-        ("np.ptp(observed) > _TIE", "False"),
+        ("np.ptp(deviations) > _TIE", "False"),
         ("p if is_defined else None", "p"),
         ("np.isfinite(value) and np.isfinite(resampled).all()", "np.isfinite(value)"),
     ),
@@ -794,7 +794,7 @@ _EDGES = [
     ),
     *_faults("training/optimizer.py", (" and parameter.is_contiguous()", "")),
     *_faults(
-        "nn/highway.py", ("input.flatten(0, -2).to(self.weight.dtype)", "input.flatten(0, -2)")
+        "nn/highway.py", ("input.reshape(-1, input.shape[-1]).to(self.weight.dtype)", "input.reshape(-1, input.shape[-1])")
     ),
     *_faults("kernels/character_maxima.py", ("if ids.shape[1] < (width :=", "if 0 > (width :=")),
     *_faults("kernels/operators.py", ("if not has_kernel(*arguments):", "if False:")),

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import h5py
 import pytest
 
 from elmo_framework.bilm.files.load import bilm_files, reference
@@ -29,12 +30,20 @@ def test_tensors_and_statistics_are_printed(
 def test_a_tensor_that_nothing_reads_is_marked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    with h5py.File(NumpyBiLm.random().save(tmp_path) / "weights.hdf5", "a") as file:
+        file["global_step"] = [3]
+    assert main(["check-weights", str(tmp_path)]) == 0
+    (marked,) = [line for line in capsys.readouterr().out.splitlines() if "ignored" in line]
+    assert marked.startswith("global_step")
+
+
+def test_layers_that_the_options_lack_are_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     numpy_bilm = NumpyBiLm.random()
     numpy_bilm.options["lstm"]["n_layers"] = 1
-    assert main(["check-weights", str(numpy_bilm.save(tmp_path))]) == 0
-    marked = [line for line in capsys.readouterr().out.splitlines() if "ignored" in line]
-    assert len(marked) == 6
-    assert all("/Cell1/" in line for line in marked)
+    assert main(["check-weights", str(numpy_bilm.save(tmp_path))]) == 2
+    assert "Cell1/LSTMCell/B belongs to a layer that options.json does" in capsys.readouterr().err
 
 
 def test_the_report_is_printed_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

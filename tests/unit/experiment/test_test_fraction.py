@@ -102,7 +102,7 @@ def test_test_data_are_read_by_the_validation_reader(data: Path) -> None:
     ("changes", "message"),
     [
         ({"test_data_path": "other.jsonl"}, "test_data_path exclude each other; set one to null"),
-        ({"validation_fraction": 0.1}, "validation_fraction and validation_data_path are two"),
+        ({"validation_fraction": 0.1}, "validation_fraction and validation_data_path exclude"),
         ({"validation_data_path": None, "validation_fraction": 0.7}, "leave no training data"),
         ({"test_fraction": None, "evaluate_on_test": True}, "test_data_path or a test_fraction"),
         (

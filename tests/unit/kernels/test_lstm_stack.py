@@ -112,30 +112,41 @@ def test_a_row_has_the_same_bits_alone(precision: Precision, num_threads: int) -
 
 @needs_compiler
 def test_states_in_half_precision_are_converted() -> None:
-    module = freeze(lstm(32))
+    module = freeze(lstm(64))
     words, mask = batch()
     states = tuple(LstmState(*map(Tensor.half, each)) for each in random_states(module, len(mask)))
+    wide = tuple(LstmState(*map(Tensor.float, each)) for each in states)
+    results = []
     with torch.no_grad():
-        layers, _ = module(words, mask, states)
-        wide = tuple(LstmState(*map(Tensor.float, each)) for each in states)
-        assert torch.equal(layers, module(words, mask, wide)[0])
+        for each in (states, wide):
+            outputs = torch.zeros(2, *mask.shape, module.output_dim)
+            assert read_frozen([module], words, mask, [each], outputs) is not None
+            results.append(outputs)
+    assert torch.equal(*results)
 
 
 @needs_compiler
 def test_tensors_of_other_shapes_are_refused() -> None:
-    module = freeze(lstm(32))
+    module = freeze(lstm(64))
     words, mask = batch()
     states = random_states(module, len(mask))
     fewer = tuple(LstmState(*(part[:2] for part in each)) for each in states)
-    with torch.no_grad():
-        for wrong in (
-            (words[..., :11], mask, states),
-            (words, mask[:, :-1], states),
-            (words, torch.cat([mask, mask]), states),
-            (words, mask, fewer),
-        ):
-            with pytest.raises(ValueError, match=r"has the shape \(.*\); expected"):
-                module(*wrong)
+    wide = tuple(LstmState(*map(Tensor.double, each)) for each in states)
+    outputs = torch.empty(2, *mask.shape, module.output_dim)
+    stack = elmo_lstm._stack([module])
+    assert stack is not None
+    stack.read(words, mask, [states], outputs)
+    for wrong in (
+        (words[..., :11].contiguous(), mask, [states], outputs),
+        (words, mask[:, :-1], [states], outputs),
+        (words, torch.cat([mask, mask]), [states], outputs),
+        (words, mask, [fewer], outputs),
+        (words, mask, [states], outputs[:1]),
+    ):
+        with pytest.raises(ValueError, match=r"has the shape \(.*\); expected"):
+            stack.read(*wrong)
+    with pytest.raises(TypeError, match="states in float32"):
+        stack.read(words, mask, [wide], outputs)
 
 
 @needs_compiler
