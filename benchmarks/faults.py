@@ -793,9 +793,7 @@ _EDGES = [
         ("failure = failure or error", "failure = error"),
     ),
     *_faults("training/optimizer.py", (" and parameter.is_contiguous()", "")),
-    *_faults(
-        "nn/highway.py", ("input.reshape(-1, input.shape[-1]).to(self.weight.dtype)", "input.reshape(-1, input.shape[-1])")
-    ),
+    *_faults("nn/highway.py", ("rows = rows.to(self.weight.dtype)", "rows = rows")),
     *_faults("kernels/character_maxima.py", ("if ids.shape[1] < (width :=", "if 0 > (width :=")),
     *_faults("kernels/operators.py", ("if not has_kernel(*arguments):", "if False:")),
     *_faults("commands/allennlp_flags.py", (" and before not in _WITHOUT_VALUES", "")),

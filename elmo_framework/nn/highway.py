@@ -32,9 +32,8 @@ class Linear(nn.Linear, TensorPart):
     def forward(self, input: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch out"]:
         if self._frozen is None or torch.is_grad_enabled():
             return linear(input, self.weight, self.bias)
-        rows = input.reshape(-1, input.shape[-1]).to(
-            self.weight.dtype
-        )  # in mixed precision, it is bfloat16
+        rows = input.reshape(-1, input.shape[-1])
+        rows = rows.to(self.weight.dtype)  # in mixed precision, it is bfloat16
         return self._frozen(rows).view(*input.shape[:-1], self.out_features)
 
 
