@@ -72,7 +72,7 @@ class FrozenBiLm(LayerSource):
         )
         self.bilm, self.precision, self._scripts = bilm, precision, scripts
         self._device: torch.device | None = None
-        self._parameters = list(bilm.parameters()) if fingerprint is None else []
+        self._watched = list(bilm.parameters()) if fingerprint is None else []
         self._versions: list[tuple[int, torch.dtype]] = []
         self._words = WordVectorCache(bilm.token_encoder)
 
@@ -234,7 +234,7 @@ class FrozenBiLm(LayerSource):
     def _current_versions(self) -> list[tuple[int, torch.dtype]]:
         """Return what changes with the weights of a biLM that was built in the program."""
         return [
-            (0 if each.is_inference() else each._version, each.dtype) for each in self._parameters
+            (0 if each.is_inference() else each._version, each.dtype) for each in self._watched
         ]
 
 
