@@ -233,9 +233,7 @@ class FrozenBiLm(LayerSource):
 
     def _current_versions(self) -> list[tuple[int, torch.dtype]]:
         """Return what changes with the weights of a biLM that was built in the program."""
-        return [
-            (0 if each.is_inference() else each._version, each.dtype) for each in self._watched
-        ]
+        return [(0 if each.is_inference() else each._version, each.dtype) for each in self._watched]
 
 
 @final
