@@ -13,7 +13,7 @@ from figure1 import draw, layer_weights
 from elmo_framework.study import Record
 from elmo_framework.study.record import write_record
 
-MAX_FILE_BYTES, MAX_BYTES = 200_000, 20_000_000
+MAX_FILE_BYTES, MAX_BYTES = 200_000, 25_000_000
 RECORD = Record(
     config="snli",
     variant="none",
