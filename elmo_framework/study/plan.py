@@ -115,16 +115,15 @@ def cells_of(study: Study, configs: Mapping[str, Mapping[str, Any]], *, source: 
     problems: list[Problem] = []
     for name, base in configs.items():
         for variant in study.variants_of(name):
+            place = f"variant {variant!r} of config {name!r}"
             try:
                 raw = _with_variant(study, name, variant, base)
             except ConfigError as error:
-                place = f"variant {variant!r} of config {name!r}"
                 problems += [
                     Problem(f"{place}: {each.path}", each.message) for each in error.problems
                 ]
                 continue
             if study.fractions and raw.get("train_fraction") != base.get("train_fraction"):
-                place = f"variant {variant!r} of config {name!r}"
                 message = "has no effect: the study's `fractions` replace it"
                 problems.append(Problem(f"{place}: train_fraction", message))
             cells += _cells(study, name, variant, raw, source)

@@ -20,8 +20,10 @@ from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.record import Record
 
 _TOLERANCE = 1e-4
-_ROUNDING = 1e-12
 """The largest difference between a score and the one of its terms, which float32 explains."""
+
+_ROUNDING = 1e-12
+"""The largest standard error, relative to a value above 1, of scores that differ by rounding."""
 
 
 @dataclass(frozen=True)
