@@ -80,6 +80,12 @@ class DataError(ElmoFrameworkError):
         message = _LONG_QUOTATION.sub(lambda match: f"{match[0][:_QUOTED]}...", message)
         super().__init__(": ".join([":".join(where), message]) if where else message)
 
+    def with_end(self, sentence: str) -> DataError:
+        """Return this error with one more sentence at the end of its message."""
+        error = DataError(f"{str(self).rstrip('.')}. {sentence}")
+        error.path, error.line, error.config_path = self.path, self.line, self.config_path
+        return error
+
 
 class RunError(ElmoFrameworkError):
     """A run that cannot start, resume or be loaded: its folder, its device, its parts."""

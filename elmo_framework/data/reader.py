@@ -5,14 +5,20 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from elmo_framework.config.registry import Registrable, member_classes
+from elmo_framework.config.registry import Registrable, member_classes, registered_name
 from elmo_framework.config.types import Count
 from elmo_framework.console import plural
-from elmo_framework.data.formats.file_format import FileFormat, FileSample
+from elmo_framework.data.formats.file_format import (
+    FileFormat,
+    FileSample,
+    described,
+    look_like_sentences,
+)
 from elmo_framework.data.formats.records import Record, read_objects, read_records
 from elmo_framework.data.formats.text_files import (
     NO_EXAMPLE,
@@ -23,6 +29,7 @@ from elmo_framework.data.formats.text_files import (
 )
 from elmo_framework.data.inputs import PredictionInput, other_fields, raw_texts
 from elmo_framework.data.tokenizer import Tokenizer
+from elmo_framework.errors import DataError
 
 _log = logging.getLogger(__name__)
 
@@ -75,10 +82,16 @@ class DatasetReader(Registrable, ABC, Generic[ExampleT]):
         return not sample.formats().isdisjoint(self.formats)
 
 
-def readers_of(example_type: type) -> dict[str, type[DatasetReader[Any]]]:
-    """Return the readers of an example type by registered name."""
-    readers = member_classes(DatasetReader).items()
-    return {name: reader for name, reader in readers if reader.example_type is example_type}
+def readers_of(
+    example_type: type, formats: Collection[FileFormat] | None = None
+) -> dict[str, type[DatasetReader[Any]]]:
+    """Return the readers of an example type that read one of `formats`, by registered name."""
+    return {
+        name: reader
+        for name, reader in member_classes(DatasetReader).items()
+        if reader.example_type is example_type
+        and (formats is None or not set(formats).isdisjoint(reader.formats))
+    }
 
 
 class FileReader(DatasetReader[ExampleT]):
@@ -111,8 +124,34 @@ class FileReader(DatasetReader[ExampleT]):
 
     def _of_files(self, parse: Callable[[Path], Iterator[ItemT]], path: Path) -> Iterator[ItemT]:
         for file in self.files(path):
-            with error_context(file, None):
+            with self._what_else_it_is(file), error_context(file, None):
                 yield from parse(file)
+
+    @contextmanager
+    def _what_else_it_is(self, file: Path) -> Iterator[None]:
+        """End errors about a file with what it looks like, if that is not what is read."""
+        try:
+            yield
+        except DataError as error:
+            looks = self._other_format(file)
+            raise (error.with_end(looks) if looks else error) from error.__cause__
+
+    def _other_format(self, file: Path) -> str | None:
+        """Return what a file looks like that is in no format of this reader, if it has any."""
+        if not 0 < len(self.formats) < len(FileFormat):
+            return None
+        try:
+            sample = FileSample.of(file)
+        except DataError:
+            return None
+        formats = sample.formats()
+        is_text = not formats and look_like_sentences(sample.lines)
+        if not (formats or is_text) or not formats.isdisjoint(self.formats):
+            return None
+        looks = "plain text" if is_text else described(formats)
+        fitting = ", ".join(readers_of(self.example_type, formats))
+        others = f"; of the readers of this task, these do: {fitting}" if fitting else ""
+        return f"The file looks like {looks}, which {registered_name(self)!r} does not read{others}"
 
     def inputs(self, file: Path) -> Iterator[PredictionInput[ExampleT]]:
         """Yield the prediction inputs of one file; by default its examples.

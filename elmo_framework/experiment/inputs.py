@@ -20,6 +20,7 @@ from elmo_framework.data.formats.file_format import (
     NUM_SAMPLED_LINES,
     FileFormat,
     FileSample,
+    described,
     formats_of_lines,
 )
 from elmo_framework.data.formats.records import Record, json_object, read_records
@@ -127,7 +128,7 @@ class InputReader:
         first = list(islice(lines, NUM_SAMPLED_LINES))
         formats = formats_of_lines([line for _, line in first])
         if formats and FileFormat.JSON_LINES not in formats:
-            looks = f"standard input looks like {_described(formats)}, which is read from a file"
+            looks = f"standard input looks like {described(formats)}, which is read from a file"
             raise DataError(f"{looks}: {_WAYS}")
         return _inputs_of_lines(STANDARD_INPUT, chain(first, lines), self._of_line)
 
@@ -193,14 +194,10 @@ class InputReader:
 
     def _unknown_data(self, path: Path, formats: Collection[FileFormat]) -> DataError:
         name = registered_name(self.reader)
-        fitting = [
-            name
-            for name, member in readers_of(self.task.example_type).items()
-            if not set(formats).isdisjoint(member.formats)
-        ]
+        fitting = readers_of(self.task.example_type, formats)
         others = f" (of this task: {', '.join(fitting)})" if fitting else ""
         return DataError(
-            f"this looks like {_described(formats)}, which the run's dataset reader {name!r} does "
+            f"this looks like {described(formats)}, which the run's dataset reader {name!r} does "
             f"not read; name one that does with --reader NAME{others}, or pass --sentences if each "
             "line is a sentence",
             path=path,
@@ -244,10 +241,6 @@ def dataset_reader(config: str | dict[str, Any], task: HeadTask[Any, Any]) -> Da
             f"readers that fit: {', '.join(readers_of(task.example_type))}"
         )
     return reader
-
-
-def _described(formats: Collection[FileFormat]) -> str:
-    return " or ".join(each.value for each in FileFormat if each in formats)
 
 
 def _is_collection(path: Path) -> bool:

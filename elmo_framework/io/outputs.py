@@ -136,7 +136,8 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
     Raises:
         RunError: an output is a URL or an input, is a file inside an input folder, or is a folder
             that contains an input; it is a part of a run, a biLM, a corpus, a folder of vectors or
-            the cache; two outputs are the same file; or a file exists and `force` is false.
+            the cache; a file is where a folder is needed; two outputs are the same file; or a file
+            exists and `force` is false.
     """
     checked = list(filter(_is_file_or_folder, outputs))
     if not checked:
@@ -149,6 +150,7 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[Input]) -> None:
         for source in sources:
             _check_input(output, source)
         _check_owner(output)
+        _check_place(output)
         if output.force is False and output.path.is_file():
             raise RunError(
                 f"{output} already exists; pass --force to overwrite it, or choose another path"
@@ -213,6 +215,15 @@ def _check_owner(output: Output) -> None:
                 is_update = kind == output.updates and folder == path.parent
                 if _is_part(path, folder, kind) and not is_update:
                     raise _conflict(output, f"is a part of the {kind} {folder}")
+
+
+def _check_place(output: Output) -> None:
+    """Refuse a file where a folder is needed: for the output itself, or for one of its parents."""
+    if output.is_folder and output.path.is_file():
+        raise _conflict(output, "is a file, and a folder is written")
+    for parent in output.path.parents:
+        if parent.is_file():
+            raise _conflict(output, f"cannot be written: {parent} is a file and not a folder")
 
 
 def _conflict(output: Output, problem: str) -> RunError:

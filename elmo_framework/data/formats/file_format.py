@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby, islice
@@ -61,6 +61,8 @@ _DOCUMENT_START = "-DOCSTART-"
 _TAG = re.compile(r"O|[BIESLUM]-\S+|[A-Z]+[$A-Z]*|[^\w\s]+|\S*\*\S*")
 _SPAN_TAG = re.compile(r"O|[BIESLUM]-\S+|\S*\*\S*")
 _PART_OF_SPEECH = re.compile(r"[A-Z]{2,}\$?")
+_MAX_TAGGED = 4
+"""Columns of a word and its labels in most files; a longer line may be a sentence."""
 _UNFINISHED = re.compile(r".*[{\[,:]\s*")
 
 
@@ -132,6 +134,18 @@ def formats_of_lines(lines: Sequence[str]) -> frozenset[FileFormat]:
     if _is_table(filled):
         formats.add(FileFormat.TABLE)
     return frozenset(formats)
+
+
+def described(formats: Collection[FileFormat]) -> str:
+    """Name formats in a message, in the order of `FileFormat`."""
+    return " or ".join(each.value for each in FileFormat if each in formats)
+
+
+def look_like_sentences(lines: Sequence[str]) -> bool:
+    """Return whether most lines are plain text: long, and without the tag of a span at the end."""
+    rows = [line.split() for line in lines if line.strip() and "\t" not in line]
+    texts = [row for row in rows if len(row) > _MAX_TAGGED and not _SPAN_TAG.fullmatch(row[-1])]
+    return 2 * len(texts) > len(rows)
 
 
 def _all(pattern: re.Pattern[str]) -> Callable[[Sequence[str]], bool]:

@@ -61,6 +61,16 @@ def test_an_input_is_never_overwritten(text: Path) -> None:
     assert message == f"--output-file {text} is also an input (FILE); choose another path"
 
 
+def test_a_file_is_refused_where_a_folder_is_written(text: Path) -> None:
+    assert refused(folder(text)) == (
+        f"--output-dir {text} is a file, and a folder is written; choose another path"
+    )
+    for output in (file(text / "out"), folder(text / "inner" / "out")):
+        assert f"cannot be written: {text} is a file and not a folder" in refused(output)
+    accept(folder(text.parent / "out"))
+    accept(folder(text.parent))
+
+
 def test_another_spelling_of_an_input_is_recognized(
     text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

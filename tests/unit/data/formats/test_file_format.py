@@ -2,7 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from elmo_framework.data.formats.file_format import FileFormat, FileSample, formats_of_lines
+from elmo_framework.data.formats.file_format import (
+    FileFormat,
+    FileSample,
+    formats_of_lines,
+    look_like_sentences,
+)
 
 CONLLU = "# sent_id = 1\n1\tRain\train\tNOUN\tNN\t_\t0\troot\t_\t_\n"
 CONLL2012 = "wb/a 0 0 Rain NN (TOP* - - - - * (0)\nwb/a 0 1 fell VB *) fall 01 1 - * -\n"
@@ -88,3 +93,18 @@ def test_first_lines_alone_show_the_format(content, expected):
 )
 def test_plain_text_has_no_format(content):
     assert formats_of_lines(content.split("\n")) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The grass was white at dawn .\nIt was green by noon .\n", True),
+        ("The grass was white at dawn .\n\nGreen .\n", False),  # one of two
+        ("Oslo NNP I-NP B-LOC\nfell VBD B-VP\n\n", False),
+        ("Oslo a b c d B-LOC\nfell a b c d O\n", False),  # six columns, as in other data
+        ("The grass was white\tat dawn .\n", False),
+        ("", False),
+    ],
+)
+def test_long_lines_without_tags_look_like_sentences(text: str, expected: bool) -> None:
+    assert look_like_sentences(text.splitlines()) is expected

@@ -111,6 +111,44 @@ def test_an_impossible_tag_is_refused_with_its_line(tmp_path, scheme):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "end"),
+    [
+        (
+            "a.txt",
+            "The grass was white at dawn .\n",
+            "The file looks like plain text, which 'conll2003' does not read",
+        ),
+        (
+            "a.csv",
+            "text,label\nRain,O\n",
+            "The file looks like a table, which 'conll2003' does not "
+            "read; of the readers of this task, these do: tagging_table",
+        ),
+        (
+            "a.conllu",
+            "# text = Rain fell again\n",
+            "The file looks like CoNLL-U, which 'conll2003' "
+            "does not read; of the readers of this task, these do: universal_dependencies_pos",
+        ),
+    ],
+)
+def test_an_error_about_data_in_another_format_says_what_it_looks_like(tmp_path, name, text, end):
+    path = written(tmp_path, text, name)
+    with pytest.raises(DataError) as raised:
+        list(reader().read(path))
+    assert str(raised.value).startswith(f"{path}:1: found ")
+    assert str(raised.value).endswith(f". {end}")
+    assert (raised.value.path, raised.value.line) == (path, 1)
+
+
+def test_an_error_in_a_column_does_not_make_it_another_format(tmp_path):
+    path = written(tmp_path, "Rain NN B-NP O\nfell VBD B-VP\n")
+    with pytest.raises(DataError) as raised:
+        list(reader().read(path))
+    assert "looks like" not in str(raised.value)
+
+
 def test_parts_of_speech_may_have_any_form(tmp_path):
     path = written(tmp_path, "( -LRB- O O\n$ X- O O\n")
 
