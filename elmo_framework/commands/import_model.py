@@ -10,7 +10,7 @@ from typing import Annotated, final
 from elmo_framework.commands.command import Command, register_components
 from elmo_framework.config.arguments import Argument, Force, Plugins
 from elmo_framework.errors import RunError
-from elmo_framework.io.outputs import Input, Output
+from elmo_framework.io.outputs import Input, Output, folder_kinds
 
 _ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 """Suffixes of archives; such a file is not a checkpoint, even if it is damaged."""
@@ -75,11 +75,18 @@ probabilities: see docs/pretraining.md. The state of the optimizer is left out.
         import tarfile
 
         from elmo_framework.compat.allennlp.recognize import serialized_files
+        from elmo_framework.io.archives import is_archive
 
+        is_foreign = bool(serialized_files(self.source))
+        own = "archive" if is_archive(self.source) else next(folder_kinds(self.source), None)
+        if own is not None and not is_foreign and not (self.source / "checkpoint").exists():
+            raise RunError(
+                f"{self.source}: this {own} needs no import; pass it to the other commands as it is"
+            )
         is_tar = self.source.is_file() and (
             tarfile.is_tarfile(self.source) or self.source.name.endswith(_ARCHIVE_SUFFIXES)
         )
-        if is_tar or serialized_files(self.source):
+        if is_tar or is_foreign:
             self._import_archive()
         else:
             self._import_checkpoint()

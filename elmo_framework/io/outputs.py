@@ -188,7 +188,7 @@ def _identities_read(path: Path) -> Iterator[tuple[int, int] | None]:
         yield _stream_identity(0)
     elif not path.is_dir():
         yield _identity(path)
-    elif not any(_kinds(path)):  # folders of a command may contain files of the user
+    elif not any(folder_kinds(path)):  # folders of a command may contain files of the user
         yield from map(_identity, _files(path))
 
 
@@ -211,7 +211,7 @@ def _check_owner(output: Output) -> None:
     # Also unresolved: a part may itself be a link to a file elsewhere.
     for path in dict.fromkeys((output.path.absolute(), _resolved(output.path))):
         for folder in path.parents:
-            for kind in _kinds(folder):
+            for kind in folder_kinds(folder):
                 is_update = kind == output.updates and folder == path.parent
                 if _is_part(path, folder, kind) and not is_update:
                     raise _conflict(output, f"is a part of the {kind} {folder}")
@@ -244,8 +244,8 @@ def _matching(source: Input) -> Iterator[Input]:
                 yield Input(match, source.name)
 
 
-def _kinds(folder: Path) -> Iterator[FolderKind]:
-    """Yield the kinds of folders made by commands that a folder is."""
+def folder_kinds(folder: Path) -> Iterator[FolderKind]:
+    """Yield the kinds of folders made by commands that a folder is; none for other paths."""
     for kind, markers in _MARKERS.items():
         if any(all((folder / name).is_file() for name in names) for names in markers):
             yield kind
@@ -269,7 +269,7 @@ def _is_file_of(path: Path, folder: Path) -> bool:
 
     In a folder made by a command those are its parts, in any other folder all files.
     """
-    kinds = tuple(_kinds(folder))
+    kinds = tuple(folder_kinds(folder))
     if not kinds and _is_inside(path, folder):
         return True
     identity = _identity(path)

@@ -10,6 +10,7 @@ from elmo_framework.api.pretrained import load_bilm
 from elmo_framework.bilm.files.import_bilm_tf import import_bilm_tf
 from elmo_framework.commands.main import main
 from elmo_framework.errors import DataError
+from elmo_framework.io.archives import write_archive
 from tests.numpy_bilm import NumpyBiLm
 from tests.tf_checkpoints import write_checkpoint
 
@@ -111,3 +112,17 @@ def test_an_existing_folder_is_not_replaced(
     assert main(["import", str(checkpoint / "model.ckpt-30"), "-s", str(checkpoint)]) == 2
     assert "already exists; choose another folder" in capsys.readouterr().err
     assert (checkpoint / "options.json").is_file()
+
+
+def test_a_bilm_needs_no_import_and_a_checkpoint_next_to_one_is_imported(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import_bilm_tf(checkpoint, tmp_path / "bilm")
+    write_archive({"options.json": checkpoint / "options.json"}, tmp_path / "bilm.tar.gz")
+    for name, kind in {"bilm": "biLM", "bilm.tar.gz": "archive"}.items():
+        source = tmp_path / name
+        assert main(["import", str(source), "-s", str(tmp_path / "again")]) == 2
+        assert f"{source}: this {kind} needs no import" in capsys.readouterr().err
+    # bilm-tf writes the files of a biLM next to its checkpoint.
+    shutil.copy(tmp_path / "bilm" / "weights.hdf5", checkpoint)
+    assert main(["import", str(checkpoint), "-s", str(tmp_path / "again")]) == 0
