@@ -669,6 +669,7 @@ _COMPAT = [
         "tasks/srl/semantic_role_labeler.py",
         ('if self._decoding == "probabilities":', "if False:"),
         ('if self._predicate_words == "tagged":', "if False:"),
+        ('if self._loss_reduction == "mean":', "if False:"),
     ),
     *_faults(
         "compat/allennlp/layers.py",

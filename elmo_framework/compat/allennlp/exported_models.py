@@ -74,6 +74,7 @@ def _srl(model: nn.Module) -> Rules:
         "embedding_dropout": kept,
         "decoding": expressible("probabilities", reason="it adds up probabilities"),
         "predicate_words": expressible("tagged", reason="it marks all words of a predicate"),
+        "loss_reduction": TRAINING_ONLY,
     }
 
 

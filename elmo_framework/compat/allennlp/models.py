@@ -90,11 +90,11 @@ _SRL = Member(
         "ignore_span_metric": _ALL_METRICS,
         "srl_eval_path": dropped("the scores are those of srl-eval.pl, without Perl"),
     },
-    implied={"decoding": "probabilities", "predicate_words": "tagged"},
-    differs=(
-        "the loss is the sum over the words of a predicate, AllenNLP's is their mean: compare "
-        "gradients with grad_norm and grad_clipping",
-    ),
+    implied={
+        "decoding": "probabilities",
+        "predicate_words": "tagged",
+        "loss_reduction": "mean",
+    },
 )
 MODELS: dict[str, Member] = {
     **LANGUAGE_MODELS,

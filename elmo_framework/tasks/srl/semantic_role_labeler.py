@@ -38,9 +38,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
     the sequence of BIO tags with the largest product of p (He et al. 2017, section 2).
 
     The loss is the negative log-likelihood of the tags, summed over the words of a predicate's
-    sentence and averaged over the predicates of a batch, as in the code of He et al.; AllenNLP
-    averages over words as well. The words of a sentence are embedded once for all its
-    predicates in a batch.
+    sentence and averaged over the predicates of a batch, as in the code of He et al. The words of
+    a sentence are embedded once for all its predicates in a batch.
 
     Args:
         embedder: word embeddings.
@@ -54,6 +53,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         predicate_words: which words the predicate indicator marks: the `first` of the predicate,
             or, as in AllenNLP, all that are `tagged` as V in the data; of inputs without tags the
             first alone.
+        loss_reduction: the loss of a predicate is the `sum` of those of its words, or, as in
+            AllenNLP, their `mean`.
     """
 
     task = SrlTask()
@@ -71,9 +72,11 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         embedding_dropout: DropoutRate = 0.0,
         decoding: Literal["log_probabilities", "probabilities"] = "log_probabilities",
         predicate_words: Literal["first", "tagged"] = "first",
+        loss_reduction: Literal["sum", "mean"] = "sum",
     ) -> None:
         super().__init__()
         self._decoding, self._predicate_words = decoding, predicate_words
+        self._loss_reduction = loss_reduction
         self.labels: Vocabulary = vocabularies.required_labels()
         self.embedder = embedder
         self.predicate_embedding = nn.Embedding(2, binary_feature_dim)
@@ -106,6 +109,8 @@ class SemanticRoleLabeler(Head[SrlBatch]):
         if batch.tags is None:
             return LogitsOutput(loss=None, logits=logits)
         losses = _losses(logits, batch.tags)
+        if self._loss_reduction == "mean":
+            losses = losses / (batch.tags != UNCOUNTED).sum(dim=1).clamp(min=1)
         by_example = losses.new_zeros(len(batch.examples)).index_add(0, batch.example_ids, losses)
         return LogitsOutput(loss=losses.mean(), example_losses=by_example, logits=logits)
 

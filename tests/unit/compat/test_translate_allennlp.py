@@ -1135,6 +1135,15 @@ def test_initial_weights_are_those_of_allennlp(name: str) -> None:
     assert linear not in [applied for _, applied in stated_rules]
 
 
+def test_what_allennlp_always_does_in_srl_is_a_key_here() -> None:
+    implied = {
+        "decoding": "probabilities",
+        "predicate_words": "tagged",
+        "loss_reduction": "mean",
+    }
+    assert implied.items() <= ours("srl")["model"].items()
+
+
 def test_initial_biases_that_differ_have_a_row() -> None:
     text = "biases of the transformed vectors of highway layers start at zero"
     assert text in translation("bidaf").summary

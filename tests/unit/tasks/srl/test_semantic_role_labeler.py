@@ -250,6 +250,25 @@ def test_all_words_that_are_tagged_as_the_predicate_may_be_marked():
     torch.testing.assert_close(logits[0][1], logits[1][1])
 
 
+def test_loss_of_a_predicate_may_be_the_mean_over_its_words() -> None:
+    """As in AllenNLP: each predicate counts as much as the others, however long its sentence is."""
+    short, long = EXAMPLES[0], max(EXAMPLES, key=lambda each: len(each.words))
+    assert len(short.words) != len(long.words)
+    summed, averaged = labeler().eval(), labeler(loss_reduction="mean").eval()
+    for examples in ([short], [short, long]):
+        batch = batch_of(summed, examples)
+        with torch.no_grad():
+            total, mean = summed(batch), averaged(batch)
+        logits = total.logits.double().log_softmax(dim=2).numpy()
+        assert batch.tags is not None
+        by_word = [
+            [-logits[row, place, tag] for place, tag in enumerate(tags) if tag >= 0]
+            for row, tags in enumerate(batch.tags.tolist())
+        ]
+        expected = [np.mean([reduce(row) for row in by_word]) for reduce in (np.sum, np.mean)]
+        assert [float(total.loss), float(mean.loss)] == pytest.approx(expected)
+
+
 def _is_allowed(tags: list[str]) -> bool:
     pairs = zip(["O", *tags], tags, strict=False)
     return all(tag[0] != "I" or before[2:] == tag[2:] for before, tag in pairs)
