@@ -108,7 +108,8 @@ _NN = [
         "nn/highway_lstm.py",
         ("reversed_rows(rows, mask) if self.is_backward else rows", "rows"),
         ("else outputs) * mask[:, :, None]", "else outputs)"),
-        ("return outputs if mask is None", "return outputs if True"),
+        ("if mask is None or not self._masks_output:", "if True:"),
+        ("if mask is None or not self._masks_output:", "if mask is None:"),
     ),
     *_faults(
         "nn/highway_layer.py",
@@ -197,6 +198,7 @@ _NN = [
         "encoders/lstm.py",
         ("self._frozen is not None and not self.training", "self._frozen is not None"),
         ("not self.training and not torch.is_grad_enabled()", "not self.training"),
+        ('masks_output=recurrent_dropout_place == "output",\n                use_', "use_"),
     ),
     *_faults("serve/served_run.py", ("freeze_parts(self.run.model,", "(self.run.model,")),
     *_faults(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from itertools import chain, groupby, islice, pairwise
-from math import isnan
+from math import isnan, nan
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
@@ -152,10 +152,11 @@ def text_items(
 
 def show_totals(totals: Mapping[str, float]) -> str:
     """Format the sums of `text_items`: bits per prediction, and perplexities."""
-    has_ends = bool(totals["ends"])
-    num_predictions = totals["words"] + (totals["sentences"] if has_ends else 0)
-    means = Bits(*(ratio(totals[name], num_predictions) for name in ("forward", "backward")))
-    ends = "included" if has_ends else "not predicted"
+    ends = "included" if totals["ends"] else "not predicted"
+    numbers = {name: totals[f"{name}_predictions"] for name in Bits._fields}
+    means = Bits(
+        **{name: totals[name] / number if number else nan for name, number in numbers.items()}
+    )
     return (
         f"{plural(int(totals['words']), 'word')} in "
         f"{plural(int(totals['sentences']), 'sentence')}, "
@@ -252,9 +253,13 @@ def _text_rows(
         place = {"file": path, "line": line, "document": document}
         bits, num_unknown = score.total, int(score.is_unknown.sum())
         counts = {"words": len(words), "unknown": num_unknown}
-        for name, value in {**counts, "sentences": 1, **bits._asdict()}.items():
+        for name, value in {**counts, "sentences": 1, "ends": not isnan(score.end)}.items():
             totals[name] += value
-        totals["ends"] += not isnan(score.end)
+        for name, of_direction, number in zip(
+            Bits._fields, bits, score.num_predictions, strict=True
+        ):
+            totals[f"{name}_predictions"] += number
+            totals[name] += of_direction if number else 0
         if by == "sentence":
             yield place | counts | _rounded(_by_direction(bits))
             continue

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from elmo_framework.api.arguments import (
@@ -20,7 +20,12 @@ from elmo_framework.bilm.bilm import BiLm
 from elmo_framework.bilm.files.load import read_bilm
 from elmo_framework.bilm.files.published import files_at
 from elmo_framework.bilm.layer_mix import ScalarMix
-from elmo_framework.bilm.layer_output import LayerOutput, framed_mask, without_boundaries
+from elmo_framework.bilm.layer_output import (
+    LayerOutput,
+    LayerState,
+    framed_mask,
+    without_boundaries,
+)
 from elmo_framework.data.characters import ElmoCharacterIndexer
 from elmo_framework.data.text import Indexer, TextBatch, collate_text
 from elmo_framework.layers.bilm_source import FrozenBiLm, open_frozen
@@ -140,14 +145,18 @@ class Elmo(nn.Module):
         require_state(state, reads_both_sides=self._bilm.context_layers.is_bidirectional)
         self._vocabulary = require_words(vocab_to_cache or (), name="vocab_to_cache")
         self._cache: WordVectorCache | None = None
+        self._cached_version: object = None
         if self._vocabulary:
             if self.bilm is not None:
                 raise ValueError(
                     "vocab_to_cache holds vectors that training would leave behind: "
                     "leave it out, or set requires_grad to False"
                 )
-            self._cache = WordVectorCache(self._bilm.token_encoder)
-            self._cache.learn(self._vocabulary[1:], next(self._bilm.parameters()).device)
+            assert self._frozen is not None
+            device = next(self._bilm.parameters()).device
+            self._cache = WordVectorCache(self._frozen.prepared(device).token_encoder)
+            self._cached_version = self._frozen.version
+            self._cache.learn(self._vocabulary[1:], device)
         weights: list[float] | None = None
         if scalar_mix_parameters is not None:
             weights = [float(weight) for weight in scalar_mix_parameters]
@@ -239,33 +248,42 @@ class Elmo(nn.Module):
         _require_width(characters, self._bilm.token_encoder.indexer)
         carried = self._carried
         state = None if carried is None else carried.rows(len(characters), characters.device)
-        if words is not None and self._frozen is not None:
-            self._frozen.prepared(characters.device)  # the vectors of boundaries are computed there
-        cached = None if words is None else self._cached_vectors(words)
-        output: LayerOutput
         if self._frozen is None:
-            output = self._bilm(characters, state)
-        elif cached is None:
-            output = self._frozen.read_ids(characters, state)
+            output: LayerOutput = self._bilm(characters, state)
         else:
-            with torch.no_grad():
-                bilm = self._frozen.prepared(characters.device)
-                output = bilm.contextualize(*cached, state)
+            output = self._read_frozen(self._frozen, characters, words, state)
         if carried is not None:
             carried.keep(output.state)
         return output
 
-    def _cached_vectors(
-        self, word_ids: Int[Tensor, "batch tokens"]
-    ) -> tuple[Float[Tensor, "batch steps dim"], Bool[Tensor, "batch steps"]] | None:
-        """Return the vectors of words and boundaries, and their mask; None if one is not cached."""
+    def _read_frozen(
+        self,
+        frozen: FrozenBiLm,
+        characters: Int[Tensor, "batch tokens characters"],
+        word_ids: Int[Tensor, "batch tokens"] | None,
+        state: LayerState | None,
+    ) -> LayerOutput:
+        text = None if word_ids is None else self._cached_text(word_ids)
+        if self._cache is None or text is None:
+            return frozen.read_ids(characters, state)
+        with torch.no_grad():
+            bilm = frozen.prepared(characters.device)
+            if frozen.version != self._cached_version:
+                self._cache.clear()
+                self._cached_version = frozen.version
+            output: LayerOutput = bilm.contextualize(
+                self._cache.framed(text), framed_mask(text.mask), state
+            )
+            return output
+
+    def _cached_text(self, word_ids: Int[Tensor, "batch tokens"]) -> TextBatch | None:
+        """Return the words of a batch; None if one is not among those whose vectors are cached."""
         rows = word_ids.tolist()
         ids = range(len(self._vocabulary))
-        if self._cache is None or not all(word in ids for row in rows for word in row):
+        if not all(word in ids for row in rows for word in row):
             return None
         words = tuple(tuple(self._vocabulary[word] for word in row if word) for row in rows)
-        text = TextBatch(words, word_ids > 0, {})
-        return self._cache.framed(text), framed_mask(text.mask)
+        return TextBatch(words, word_ids > 0, {})
 
     def _mixed(self, name: str, output: LayerOutput) -> Float[Tensor, "batch tokens dim"]:
         mixed: Tensor = self.get_submodule(name)(output.layers, output.mask)

@@ -130,7 +130,8 @@ class BucketDataLoader(DataLoader):
         batch_size: the largest number of examples in a batch.
         max_tokens: the largest number of words in a batch, including padding; a longer example is
             a batch by itself.
-        shuffle: whether the order changes from epoch to epoch; null means in training only.
+        shuffle: whether the order of the training data changes from epoch to epoch; null means
+            true. Data that is scored keeps its order.
         bucketing: whether examples of similar length come together.
         balanced: whether training reads examples of all labels equally often. An epoch has as many
             examples as the data; those of a rare label are repeated, and those of a frequent one
@@ -239,8 +240,7 @@ class ExampleSource(BatchSource[Any]):
 
     @property
     def _shuffles(self) -> bool:
-        stated = self._loader.shuffle
-        return self._context.is_training if stated is None else stated
+        return self._context.is_training and self._loader.shuffle is not False
 
     def _bucketed(self, order: Any, generator: np.random.Generator) -> list[int]:
         if not self._loader.bucketing:

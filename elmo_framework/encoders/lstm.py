@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, cast, final
+from typing import Any, Literal, TypeAlias, cast, final
 
 import torch
 from torch import nn
@@ -20,6 +20,8 @@ from elmo_framework.nn.masking import VariationalDropout
 from elmo_framework.nn.packing import Packing
 from elmo_framework.nn.part import TensorPart
 from elmo_framework.nn.recurrent import read_rows
+
+DropoutPlace: TypeAlias = Literal["output", "recurrence"]
 
 
 class Recurrent(TensorPart, ABC):
@@ -164,8 +166,11 @@ class AlternatingLstm(Encoder):
     Args:
         hidden_size: output dimension of each layer.
         num_layers: number of layers.
-        recurrent_dropout_probability: dropout rate of the output of each layer, which the next
-            word and the next layer read, with the same mask at each word of a row.
+        recurrent_dropout_probability: dropout rate of the output of each layer, with the same
+            mask at each word of a row.
+        recurrent_dropout_place: where that is: of the `output`, which the next word and the next
+            layer read (He et al. 2017, section 2), or, as in AllenNLP, of the `recurrence` only,
+            which the next word reads.
         use_highway: whether each layer adds a gated product of its input to its output.
         use_input_projection_bias: whether that product has a bias.
     """
@@ -176,6 +181,7 @@ class AlternatingLstm(Encoder):
         hidden_size: Dim,
         num_layers: NumLayers,
         recurrent_dropout_probability: DropoutRate = 0.0,
+        recurrent_dropout_place: DropoutPlace = "output",
         use_highway: bool = True,
         use_input_projection_bias: bool = True,
         input_size: int | None = None,
@@ -189,6 +195,7 @@ class AlternatingLstm(Encoder):
                 hidden_size,
                 is_backward=layer % 2 == 1,
                 recurrent_dropout=recurrent_dropout_probability,
+                masks_output=recurrent_dropout_place == "output",
                 use_highway=use_highway,
                 has_carry_bias=use_input_projection_bias,
             )
@@ -218,8 +225,11 @@ class StackedBidirectionalLstm(Encoder):
     Args:
         hidden_size: output dimension of one direction.
         num_layers: number of layers.
-        recurrent_dropout_probability: dropout rate of the output of each layer, which the next
-            word and the next layer read, with the same mask at each word of a row.
+        recurrent_dropout_probability: dropout rate of the output of each layer, with the same
+            mask at each word of a row.
+        recurrent_dropout_place: where that is: of the `output`, which the next word and the next
+            layer read (He et al. 2017, section 2), or, as in AllenNLP, of the `recurrence` only,
+            which the next word reads.
         layer_dropout_probability: rate of another variational dropout of the output of each layer
             but the last, which only the next layer reads.
         use_highway: whether each direction adds a gated product of its input to its output.
@@ -231,6 +241,7 @@ class StackedBidirectionalLstm(Encoder):
         hidden_size: Dim,
         num_layers: NumLayers,
         recurrent_dropout_probability: DropoutRate = 0.0,
+        recurrent_dropout_place: DropoutPlace = "output",
         layer_dropout_probability: DropoutRate = 0.0,
         use_highway: bool = True,
         input_size: int | None = None,
@@ -245,6 +256,7 @@ class StackedBidirectionalLstm(Encoder):
                     hidden_size,
                     is_backward=is_backward,
                     recurrent_dropout=recurrent_dropout_probability,
+                    masks_output=recurrent_dropout_place == "output",
                     use_highway=use_highway,
                     has_carry_bias=False,
                 )

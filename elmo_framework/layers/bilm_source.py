@@ -86,6 +86,11 @@ class FrozenBiLm(LayerSource):
     def forget_words(self) -> None:
         self._words.clear()
 
+    def layers(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
+        if self._have_changed():
+            self._last = None
+        return super().layers(text, state)
+
     def compute(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
         with self.lock, torch.no_grad():
             if self._scripts is not None:
@@ -218,10 +223,9 @@ class FrozenBiLm(LayerSource):
 
     def prepared(self, device: torch.device) -> BiLm:
         """Return the biLM itself, ready for inference on a device."""
-        versions = self._current_versions()
-        if self._versions not in ([], versions):
+        if self._have_changed():
             self._words.clear()
-        if device != self._device or versions != self._versions:
+        if device != self._device or self._current_versions() != self._versions:
             self.bilm.to(device)
             bilm = self.bilm
             # int8 would cost half of the precision for vectors that are computed once per word.
@@ -230,6 +234,14 @@ class FrozenBiLm(LayerSource):
             freeze_parts(bilm.context_layers, self.precision)
             self._device, self._versions = device, self._current_versions()
         return self.bilm
+
+    @property
+    def version(self) -> object:
+        """What `prepared` found: another value after the weights of such a biLM have changed."""
+        return self._versions
+
+    def _have_changed(self) -> bool:
+        return self._versions not in ([], self._current_versions())
 
     def _current_versions(self) -> list[tuple[int, torch.dtype]]:
         """Return what changes with the weights of a biLM that was built in the program."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -54,8 +54,9 @@ class SentenceScore:
         end: of `</S>`, forward.
         begin: of `<S>`, backward.
 
-    What a source does not predict is NaN: for a causal transformer all that is backward, and the
-    end where its tokenizer has no token for it. Totals leave out an end that is NaN.
+    What a source does not predict is NaN: for a causal transformer all that is backward, words
+    without pieces, and the end where its tokenizer has no token for it. Sums leave it out, and are
+    NaN if nothing is left.
     """
 
     forward: NDArray[np.float64]
@@ -73,12 +74,29 @@ class SentenceScore:
     def total(self) -> Bits:
         """The bits of the whole sentence, `</S>` and `<S>` included."""
         words = self.words(0, len(self.forward))
-        ends = (0.0 if isnan(bits) else bits for bits in (self.end, self.begin))
-        return Bits(*(sum(pair) for pair in zip(words, ends, strict=True)))
+        pairs = zip(words, (self.end, self.begin), strict=True)
+        return Bits(*(_sum(np.array(pair)) for pair in pairs))
+
+    @property
+    def num_predictions(self) -> tuple[int, int]:
+        """How many words and boundaries are predicted, forward and backward."""
+        sides = (self.forward, self.end), (self.backward, self.begin)
+        forward, backward = (
+            int((~np.isnan(words)).sum()) + (len(words) > 0 and not isnan(boundary))
+            for words, boundary in sides
+        )
+        return forward, backward
 
     def words(self, start: int, end: int) -> Bits:
         """Return the sums over the words from `start` up to `end`, exclusive, from 0."""
-        return Bits(float(self.forward[start:end].sum()), float(self.backward[start:end].sum()))
+        return Bits(_sum(self.forward[start:end]), _sum(self.backward[start:end]))
+
+
+def _sum(bits: NDArray[np.float64]) -> float:
+    """Return the sum of what is predicted; NaN if nothing of some words is."""
+    if len(bits) and np.isnan(bits).all():
+        return nan
+    return float(np.nansum(bits))
 
 
 def surprisals(

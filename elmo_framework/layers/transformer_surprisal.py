@@ -133,6 +133,7 @@ class CausalTransformer:
         num_pieces, unknown = len(pieces.ids), self._tokenizer.unk_token_id
         forward = np.zeros(len(words))
         np.add.at(forward, pieces.word_ids, bits[:num_pieces])
+        forward[pieces.counts(len(words)) == 0] = nan
         is_unknown = np.zeros(len(words), dtype=bool)
         is_unknown[[word for id, word in zip(*pieces, strict=True) if id == unknown]] = True
         end = float(bits[num_pieces]) if len(bits) > num_pieces else nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,6 +14,13 @@ from torch import Tensor, nn
 
 from elmo_framework.data.text import Indexer, TextBatch
 from elmo_framework.nn.part import TensorPart
+
+_OF_INPUTS = re.compile(r"embed|relative_attention_bias|^encoder\.(LayerNorm|conv)\.")
+"""Names of what belongs to the inputs of layers, also where it is registered after them, as in
+BART, MPNet and DeBERTa."""
+
+_LAST = re.compile(r"(^|\.)(final_|project_out\.)")
+"""Names of what reads the last layer, also where it is registered before the layers, as in OPT."""
 
 Sentences: TypeAlias = Callable[[], Sequence[Sequence[str]]]
 """Returns the sentences of all the data; they are read at the first call."""
@@ -111,15 +119,21 @@ def parts_of(model: nn.Module) -> Iterator[tuple[str, Part]]:
 def parameters_by_layer(module: nn.Module) -> list[list[nn.Parameter]]:
     """Return the parameters of a stack of layers, the bottom layer first.
 
-    The first number in a name is that of the layer, as in `layers.3.weight`. What comes before all
-    layers, such as embeddings, is a layer below them; what follows them, such as a last
-    normalization, belongs to the top one.
+    The first number in a name is that of the layer, as in `layers.3.weight`. Of the others, what
+    belongs to embeddings or positions is a layer below all of them, and a last normalization
+    belongs to the top one. Where a name does not tell, what is registered before the layers is
+    below them, and what is registered after them belongs to the top one.
     """
     below, layers = list[nn.Parameter](), dict[int, list[nn.Parameter]]()
+    above: list[nn.Parameter] = []
     for name, parameter in module.named_parameters():
         number = next((int(part) for part in name.split(".") if part.isdigit()), None)
         if number is not None:
             layers.setdefault(number, []).append(parameter)
+        elif not _OF_INPUTS.search(name) and (layers or _LAST.search(name)):
+            above.append(parameter)
         else:
-            (layers[max(layers)] if layers else below).append(parameter)
-    return [layer for layer in (below, *(layers[key] for key in sorted(layers))) if layer]
+            below.append(parameter)
+    stack = [layers[key] for key in sorted(layers)]
+    top = [*(stack.pop() if stack else ()), *above]
+    return [layer for layer in (below, *stack, top) if layer]

@@ -22,14 +22,16 @@ class HighwayLstm(TensorPart):
     h' = m * (t * sigmoid(o) tanh(c') + (1 - t) * W_k x),
 
     where m is a row's dropout mask, the same at each step (Gal and Ghahramani 2016). The output is
-    h', so the next step and the next layer read the same masked values. Blocks of weights are
-    initialized orthonormal, b of f to 1, the other biases to 0.
+    h', so the next step and the next layer read the same masked values; or it is h' without m, and
+    only the next step reads h' with m. Blocks of weights are initialized orthonormal, b of f to 1,
+    the other biases to 0.
 
     Args:
         input_dim: dimension of x.
         hidden_dim: dimension of h and c.
         is_backward: whether rows are read from their ends.
         recurrent_dropout: dropout rate of h.
+        masks_output: whether the output is masked too.
         use_highway: whether there is a highway connection; without one, t is 1.
         has_carry_bias: whether W_k x has a bias.
     """
@@ -41,11 +43,13 @@ class HighwayLstm(TensorPart):
         *,
         is_backward: bool = False,
         recurrent_dropout: float = 0.0,
+        masks_output: bool = True,
         use_highway: bool = True,
         has_carry_bias: bool = True,
     ) -> None:
         super().__init__()
         self.is_backward, self._dropout = is_backward, recurrent_dropout
+        self._masks_output = masks_output
         self._hidden_dim = hidden_dim
         self.input_weight = _orthonormal(4, hidden_dim, input_dim)
         self.recurrent_weight = _orthonormal(4, hidden_dim, hidden_dim)
@@ -93,7 +97,9 @@ class HighwayLstm(TensorPart):
         mask = self._mask(sizes[0]) if sizes else None
         outputs = read_highway(words, self._weights(), mask, sizes, is_backward=is_backward)
         # `read_highway` masks what the next step reads, and returns the outputs without the mask.
-        return outputs if mask is None else outputs * torch.cat([mask[:size] for size in sizes])
+        if mask is None or not self._masks_output:
+            return outputs
+        return outputs * torch.cat([mask[:size] for size in sizes])
 
     def parameter_gates(self, name: str) -> Gates | None:
         match name:

@@ -12,6 +12,7 @@
       hidden_size: 250,
       num_layers: 2,
       recurrent_dropout_probability: 0.2,
+      recurrent_dropout_place: 'recurrence',
       layer_dropout_probability: 0.2,
     },
     feedforward: { num_layers: 1, hidden_dims: 250, activations: 'relu', dropout: 0.1 },

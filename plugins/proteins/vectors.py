@@ -119,10 +119,11 @@ class ProteinEmbedder:
             yield from self._parts_of(protein, residues, dims, each)
 
     def _of_long(self, protein: Protein) -> Iterator[VectorPart]:
-        num_left = 2 * len(protein.residues)  # in both directions
+        # A part has half of the dimensions, or all of them if the layers read both sides.
+        num_left = len(protein.residues) * self._bilm.dim
         parts = self._bilm.embed_in_parts(list(protein.residues), max_tokens=self._max_residues)
         for residues, dims, layers in parts:
-            num_left -= layers.shape[1]
+            num_left -= layers.shape[1] * layers.shape[2]
             yield from self._parts_of(protein, residues, dims, layers, is_last=not num_left)
 
     def _parts_of(

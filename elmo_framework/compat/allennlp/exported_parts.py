@@ -93,7 +93,12 @@ _SIZE: Rules = {
     "num_layers": kept,
 }
 _RECURRENT: Rules = {**_SIZE, "bidirectional": kept, "dropout": kept}
-_STACKED: Rules = {**_SIZE, "recurrent_dropout_probability": kept, "use_highway": kept}
+_STACKED: Rules = {
+    **_SIZE,
+    "recurrent_dropout_probability": kept,
+    "recurrent_dropout_place": TRAINING_ONLY,
+    "use_highway": kept,
+}
 
 
 def exported_encoder(here: Place, values: Any, module: nn.Module) -> dict[str, Any] | None:

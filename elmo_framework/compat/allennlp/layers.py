@@ -34,10 +34,17 @@ _RECURRENT: Rules = {
     "bias": only(True),
     **_STATEFUL,
 }
+
+
+def _recurrent_dropout(here: Place, value: Any) -> dict[str, Any]:
+    """Keep a rate; AllenNLP masks what the next word reads, and not what the next layer reads."""
+    return {here.key: value, **({"recurrent_dropout_place": "recurrence"} if value else {})}
+
+
 _STACKED: Rules = {
     **_SIZE,
     "num_layers": kept,
-    "recurrent_dropout_probability": kept,
+    "recurrent_dropout_probability": _recurrent_dropout,
     "use_highway": kept,
     **_STATEFUL,
 }

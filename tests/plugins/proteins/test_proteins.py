@@ -19,6 +19,9 @@ import pytest
 import torch
 
 from elmo_framework import load_bilm
+from elmo_framework.bilm.bilm import BiLm
+from elmo_framework.bilm.files.load import save_bilm
+from elmo_framework.config.parse import parse
 from elmo_framework.errors import DataError
 from tests.experiment.jobs import run_forked
 from tests.numpy_bilm import NumpyBiLm
@@ -113,6 +116,32 @@ def test_long_protein_is_computed_in_small_parts(folder: Path) -> None:
     ((_, whole),) = embedder(folder).residue_vectors(proteins(P=sequence))
     ((_, joined),) = embedder(folder, max_residues=64).residue_vectors(proteins(P=sequence))
     np.testing.assert_allclose(joined, whole, atol=1e-5)
+
+
+def test_long_proteins_of_a_bilm_that_reads_both_sides_are_whole(tmp_path: Path) -> None:
+    context_layers = {
+        "type": "bidirectional_transformer",
+        "num_layers": 2,
+        "num_heads": 2,
+        "head_dim": 4,
+        "feedforward_dim": 16,
+        "window_size": 12,
+    }
+    raw = {
+        "token_encoder": {"type": "char_cnn", "filters": [[1, 8]], "projection_dim": 8},
+        "context_layers": context_layers,
+    }
+    torch.manual_seed(1)
+    save_bilm(parse(BiLm, raw, source="bilm").build(), tmp_path)
+    given = proteins(A="MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQ", B="MKTAYI", C="QLEERLGLIEVQAPILSRVGDGT")
+    expected = dict(embedder(tmp_path).residue_vectors(given))
+    for max_residues in (5, 20):
+        embed = embedder(tmp_path, max_residues=max_residues)
+        residues, means = embed.residue_vectors(given), embed.protein_vectors(given)
+        for protein, (one, vectors), (other, mean) in zip(given, residues, means, strict=True):
+            assert protein is one is other
+            np.testing.assert_allclose(vectors, expected[protein], atol=1e-5)
+            np.testing.assert_allclose(mean, expected[protein].mean(axis=0), atol=1e-5)
 
 
 def test_sequences_are_read_one_pool_at_a_time(folder: Path) -> None:

@@ -159,6 +159,16 @@ def test_changed_weights_of_a_module_are_read_again(folder: Path) -> None:
     torch.testing.assert_close(after, Elmo(module=bilm).eval()(ids)["elmo_representations"][0])
 
 
+def test_cached_words_are_computed_again_after_their_weights_have_changed(folder: Path) -> None:
+    bilm = read_bilm(bilm_files(folder))
+    elmo, ids = Elmo(module=bilm, vocab_to_cache=WORDS).eval(), batch_to_ids(SENTENCES)
+    for factor in (1.0, 0.5):  # also before the first batch
+        for parameter in bilm.parameters():
+            parameter.mul_(factor * 1.5)
+        cached, read = elmo(ids, word_ids(SENTENCES)), elmo(ids)
+        torch.testing.assert_close(cached["elmo_representations"], read["elmo_representations"])
+
+
 def test_cached_words_are_computed_on_the_device_of_the_batch(folder: Path) -> None:
     elmo, ids = make(folder, vocab_to_cache=WORDS), batch_to_ids(SENTENCES)
     expected = elmo(ids)["elmo_representations"][0]

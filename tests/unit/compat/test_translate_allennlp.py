@@ -1142,6 +1142,12 @@ def test_what_allennlp_always_does_in_srl_is_a_key_here() -> None:
         "loss_reduction": "mean",
     }
     assert implied.items() <= ours("srl")["model"].items()
+    rate = "model.encoder.recurrent_dropout_probability"
+    places = [
+        ours("srl", {rate: each})["model"]["encoder"].get("recurrent_dropout_place")
+        for each in (0.1, 0.0)
+    ]
+    assert places == ["recurrence", None]
 
 
 def test_initial_biases_that_differ_have_a_row() -> None:

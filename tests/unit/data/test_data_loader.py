@@ -46,7 +46,9 @@ def test_each_example_comes_once_an_epoch(options: dict[str, Any], is_training: 
 
 
 def test_evaluation_keeps_the_order() -> None:
-    assert epoch(source(is_training=False, batch_size=6))[0] == [0, 1, 2, 3, 4, 5]
+    for shuffle in (None, True, False):
+        held = source(is_training=False, batch_size=6, shuffle=shuffle)
+        assert epoch(held)[0] == epoch(held)[0] == [0, 1, 2, 3, 4, 5]
 
 
 def test_training_changes_the_order_from_epoch_to_epoch() -> None:

@@ -193,6 +193,17 @@ def test_stacked_layers_read_both_directions_of_the_one_below():
     assert difference[:3].any()
 
 
+@pytest.mark.parametrize("kind", ["alternating_lstm", "stacked_bidirectional_lstm"])
+@pytest.mark.parametrize("place", ["output", "recurrence"])
+def test_dropout_of_the_recurrence_leaves_the_first_word_alone(kind, place):
+    config = {"type": kind, "hidden_size": 9, "num_layers": 1, "recurrent_dropout_place": place}
+    encoder = sequences.encoder({**config, "recurrent_dropout_probability": 0.5})
+    still = encoder(sequences.inputs(), MASK)
+    moving = encoder.train()(sequences.inputs(), MASK)
+    assert torch.equal(still[:, 0, :9], moving[:, 0, :9]) is (place == "recurrence")
+    assert not torch.equal(still[:, 1, :9], moving[:, 1, :9])
+
+
 def test_layer_dropout_is_between_layers_in_training():
     dropped = {**STACKED, "layer_dropout_probability": 0.5}
     encoder, one = sequences.encoder(dropped), sequences.encoder({**dropped, "num_layers": 1})

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elmo_framework.bilm.bilm import BiLm
-from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, reference
+from elmo_framework.bilm.files.load import BiLmFiles, bilm_files, read_bilm, reference
 from elmo_framework.data.text import TextBatch, collate_text
 from elmo_framework.kernels.backend import accelerator_code
 from elmo_framework.layers.bilm_source import FrozenBiLm, TrainedBiLm, open_frozen, open_layers
@@ -152,3 +152,18 @@ def test_trained_layers_follow_the_weights(files: BiLmFiles) -> None:
     for parameter in source.module.parameters():
         parameter.data.mul_(2)
     assert not torch.equal(source.layers(text).layers, before)
+
+
+def test_a_batch_is_read_again_after_its_weights_have_changed(
+    numpy_bilm: NumpyBiLm, tmp_path: Path
+) -> None:
+    bilm = read_bilm(bilm_files(numpy_bilm.save(tmp_path / "built")))
+    source = FrozenBiLm(bilm)
+    text = batch(source)
+    before = source.layers(text).layers.clone()
+    assert source.layers(text) is source.layers(text)
+    for parameter in bilm.parameters():
+        parameter.mul_(0.5)
+    after = source.layers(text).layers
+    assert not torch.allclose(after, before, atol=1e-3)
+    torch.testing.assert_close(after, source.layers(batch(source)).layers)

@@ -1,5 +1,5 @@
 import json
-from math import log
+from math import log, nan
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ def bits_of_model(folder: Path, words) -> list[float]:
                 logits = model(input_ids=torch.tensor([context])).logits[0, -1].double()
             total -= logits.log_softmax(0)[piece].item() / log(2)
             context.append(piece)
-        bits.append(total)
+        bits.append(total if word else nan)
     return bits
 
 
@@ -42,7 +42,14 @@ def test_bits_equal_the_softmax_of_the_model(kind: str, transformer_folder) -> N
         np.testing.assert_allclose(score.forward, bits_of_model(folder, words), atol=1e-4)
         assert np.isnan(score.backward).all()
         assert np.isnan([score.begin, score.end]).all()
-        assert score.total.forward == pytest.approx(score.forward.sum())
+        assert score.total.forward == pytest.approx(np.nansum(score.forward))
+        assert score.num_predictions == (len(list(filter(None, words))), 0)
+
+
+def test_nothing_is_predicted_of_words_without_pieces(transformer_folder) -> None:
+    (score,) = load_encoder(transformer_folder("gpt2"), device="cpu").score([["", ""]])
+    assert np.isnan([*score.forward, *score.total]).all()
+    assert score.num_predictions == (0, 0)
 
 
 def test_long_sentence_has_half_a_window_of_context(transformer_folder) -> None:

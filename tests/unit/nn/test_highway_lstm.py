@@ -29,7 +29,13 @@ def words(dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.randn(sum(SIZES), 3, dtype=dtype, requires_grad=True)
 
 
-def plain(module: HighwayLstm, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+def plain(
+    module: HighwayLstm,
+    inputs: Tensor,
+    mask: Tensor | None = None,
+    *,
+    masks_output: bool = True,
+) -> Tensor:
     """Read row by row and word by word, by PyTorch's own differentiation."""
     firsts = [sum(SIZES[:step]) for step in range(len(SIZES))]
     outputs = {}
@@ -37,10 +43,9 @@ def plain(module: HighwayLstm, inputs: Tensor, mask: Tensor | None = None) -> Te
         places = [first + row for first, size in zip(firsts, SIZES, strict=True) if row < size]
         hidden = memory = inputs.new_zeros(5)
         for place in reversed(places) if module.is_backward else places:
-            hidden, memory = plain_step(module, inputs[place], hidden, memory)
-            if mask is not None:
-                hidden = hidden * mask[row]
-            outputs[place] = hidden
+            output, memory = plain_step(module, inputs[place], hidden, memory)
+            hidden = output if mask is None else output * mask[row]
+            outputs[place] = hidden if masks_output else output
     return torch.stack([outputs[place] for place in range(len(inputs))])
 
 
@@ -172,6 +177,19 @@ def test_one_dropout_mask_per_row_acts_on_state_and_output(options, is_backward,
         strict=True,
     ):
         torch.testing.assert_close(found, gradient)
+
+
+@DIRECTIONS
+@OPTIONS
+def test_the_mask_may_act_on_the_state_alone(options, is_backward):
+    """As in AllenNLP: the next step reads the masked output, the next layer all of it."""
+    dropout = {"recurrent_dropout": 0.5, "masks_output": False}
+    module, inputs = layer(is_backward=is_backward, **dropout, **options), words()
+    torch.manual_seed(3)
+    mask = functional.dropout(torch.ones(SIZES[0], 5, dtype=torch.float64), 0.5)
+    torch.manual_seed(3)
+    outputs = module(inputs, SIZES)
+    torch.testing.assert_close(outputs, plain(module, inputs, mask, masks_output=False))
 
 
 def test_nothing_is_dropped_in_evaluation():

@@ -117,3 +117,42 @@ def test_parameters_are_found_by_layer() -> None:
     assert [len(layer) for layer in layers] == [1, 2, 4]
     assert layers[0][0] is module["embeddings"].weight
     assert any(parameter is module["norm"].weight for parameter in layers[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("layernorm_embedding", 0),  # BART
+        ("encoder.relative_attention_bias", 0),  # MPNet
+        ("encoder.rel_embeddings", 0),  # DeBERTa
+        ("encoder.LayerNorm", 0),  # DeBERTa
+        ("layer_norm", 2),  # mBART
+        ("decoder.final_layer_norm", 2),  # OPT
+        ("final_norm", 2),  # ModernBERT
+        ("project_out", 2),  # OPT
+    ],
+)
+def test_names_tell_the_layer_of_parameters_wherever_they_are_registered(
+    name: str, expected: int
+) -> None:
+    layers = nn.ModuleList(nn.Linear(1, 1, bias=False) for _ in range(2))
+    parts = {"embeddings": nn.Linear(1, 1, bias=False), "layers": layers}
+    for is_first in (False, True):
+        if is_first and name == "layer_norm":
+            continue  # a name that does not tell
+        module, part = nn.Module(), nn.Linear(1, 1, bias=False)
+        *folders, last = name.split(".")
+        holder = module
+        for each in folders:
+            holder.add_module(each, nn.Module())
+            holder = holder.get_submodule(each)
+        if is_first:
+            holder.add_module(last, part)
+        for key, value in parts.items():
+            module.add_module(key, value)
+        holder.add_module(last, part)
+        found = [
+            any(each is part.weight for each in layer) for layer in parameters_by_layer(module)
+        ]
+        assert found.index(True) == expected
+        assert sum(found) == 1
