@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-from math import inf
+from collections import defaultdict
+from math import inf, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from elmo_framework import load_bilm
-from elmo_framework.analysis.scoring import is_less
+from elmo_framework.analysis.scoring import is_less, show_totals, text_items
 from elmo_framework.commands.main import main
+from elmo_framework.data.tokenizer import WhitespaceTokenizer
+from elmo_framework.embedding.corpus import SentenceFiles
+from elmo_framework.layers.surprisal import SentenceScore
 from tests.numpy_bilm import NumpyBiLm, NumpySoftmax
 
 TEXT = 'the bank of the river\n\na "bank" lends\nthe river\n'
@@ -96,6 +101,31 @@ def test_totals_are_perplexities_with_sentence_ends(bilm: Path, text: str, capsy
     bits = sum(float(row["forward"]) for row in rows(captured.out)) / (10 + 3)
     assert "10 words in 3 sentences, 20.0% unknown" in captured.err
     assert f"forward {bits:.3f} (perplexity {2**bits:.2f})" in captured.err
+
+
+def test_totals_leave_out_what_is_not_predicted(tmp_path: Path) -> None:
+    """As of a causal transformer: nothing backward, no end, and a word without pieces."""
+    (tmp_path / "a.txt").write_text("a b c\nb\n")
+    corpus = SentenceFiles([tmp_path / "a.txt"], tokenizer=WhitespaceTokenizer())
+    totals: defaultdict[str, float] = defaultdict(float)
+    bits = iter([[2.0, nan, 4.0], [nan]])
+    sentences = list[dict[str, Any]]()
+    for item in text_items(corpus, state="reset", by="sentence", totals=totals):
+        scores = [
+            SentenceScore(
+                np.array(next(bits)),
+                np.full(len(words), nan),
+                np.zeros(len(words), dtype=bool),
+                end=nan,
+                begin=nan,
+            )
+            for words in item.sentences
+        ]
+        sentences += item.rows(scores)
+    assert [row["forward"] for row in sentences] == [6.0, None]
+    shown = show_totals(totals)
+    assert "4 words in 2 sentences" in shown
+    assert shown.endswith("sentence ends not predicted: forward 3.000 (perplexity 8.00)")
 
 
 def test_documents_end_at_blank_lines_and_files(bilm: Path, text: str, capsys) -> None:
