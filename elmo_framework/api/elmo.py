@@ -144,19 +144,7 @@ class Elmo(nn.Module):
         self._frozen = bilm if isinstance(bilm, FrozenBiLm) else None
         require_state(state, reads_both_sides=self._bilm.context_layers.is_bidirectional)
         self._vocabulary = require_words(vocab_to_cache or (), name="vocab_to_cache")
-        self._cache: WordVectorCache | None = None
-        self._cached_version: object = None
-        if self._vocabulary:
-            if self.bilm is not None:
-                raise ValueError(
-                    "vocab_to_cache holds vectors that training would leave behind: "
-                    "leave it out, or set requires_grad to False"
-                )
-            assert self._frozen is not None
-            device = next(self._bilm.parameters()).device
-            self._cache = WordVectorCache(self._frozen.prepared(device).token_encoder)
-            self._cached_version = self._frozen.version
-            self._cache.learn(self._vocabulary[1:], device)
+        self._cache = self._cached_vocabulary() if self._vocabulary else None
         weights: list[float] | None = None
         if scalar_mix_parameters is not None:
             weights = [float(weight) for weight in scalar_mix_parameters]
@@ -203,6 +191,23 @@ class Elmo(nn.Module):
             "elmo_representations": [each.view(*leading, *each.shape[1:]) for each in vectors],
             "mask": mask.reshape(*leading, mask.shape[1]),
         }
+
+    def _cached_vocabulary(self) -> WordVectorCache:
+        """Compute the vectors of `vocab_to_cache`.
+
+        Raises:
+            ValueError: the biLM is trained.
+        """
+        if self._frozen is None:
+            raise ValueError(
+                "vocab_to_cache holds vectors that training would leave behind: "
+                "leave it out, or set requires_grad to False"
+            )
+        device = next(self._bilm.parameters()).device
+        cache = WordVectorCache(self._frozen.prepared(device).token_encoder)
+        self._cached_version = self._frozen.version
+        cache.learn(self._vocabulary[1:], device)
+        return cache
 
     def get_output_dim(self) -> int:
         return self._bilm.output_dim
