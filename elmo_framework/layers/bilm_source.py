@@ -87,7 +87,7 @@ class FrozenBiLm(LayerSource):
         self._words.clear()
 
     def layers(self, text: TextBatch, state: LayerState | None = None) -> LayerOutput:
-        if self._have_changed():
+        if self._versions != self._current_versions():
             self._last = None
         return super().layers(text, state)
 
@@ -223,9 +223,10 @@ class FrozenBiLm(LayerSource):
 
     def prepared(self, device: torch.device) -> BiLm:
         """Return the biLM itself, ready for inference on a device."""
-        if self._have_changed():
+        versions = self._current_versions()
+        if self._versions not in ([], versions):
             self._words.clear()
-        if device != self._device or self._current_versions() != self._versions:
+        if device != self._device or versions != self._versions:
             self.bilm.to(device)
             bilm = self.bilm
             # int8 would cost half of the precision for vectors that are computed once per word.
@@ -239,9 +240,6 @@ class FrozenBiLm(LayerSource):
     def version(self) -> object:
         """What `prepared` found: another value after the weights of such a biLM have changed."""
         return self._versions
-
-    def _have_changed(self) -> bool:
-        return self._versions not in ([], self._current_versions())
 
     def _current_versions(self) -> list[tuple[int, torch.dtype]]:
         """Return what changes with the weights of a biLM that was built in the program."""

@@ -135,24 +135,26 @@ def test_parameters_are_found_by_layer() -> None:
 def test_names_tell_the_layer_of_parameters_wherever_they_are_registered(
     name: str, expected: int
 ) -> None:
-    layers = nn.ModuleList(nn.Linear(1, 1, bias=False) for _ in range(2))
-    parts = {"embeddings": nn.Linear(1, 1, bias=False), "layers": layers}
-    for is_first in (False, True):
-        if is_first and name == "layer_norm":
-            continue  # a name that does not tell
-        module, part = nn.Module(), nn.Linear(1, 1, bias=False)
-        *folders, last = name.split(".")
-        holder = module
-        for each in folders:
-            holder.add_module(each, nn.Module())
-            holder = holder.get_submodule(each)
-        if is_first:
-            holder.add_module(last, part)
-        for key, value in parts.items():
-            module.add_module(key, value)
-        holder.add_module(last, part)
+    others = ["embeddings", "layers.0", "layers.1"]
+    orders = [[*others, name]]
+    if name != "layer_norm":  # a name that does not tell
+        orders.append([name, *others])
+    for order in orders:
+        module = nn.Module()
+        weights = {path: _weight_at(module, path) for path in order}
         found = [
-            any(each is part.weight for each in layer) for layer in parameters_by_layer(module)
+            any(each is weights[name] for each in layer) for layer in parameters_by_layer(module)
         ]
         assert found.index(True) == expected
         assert sum(found) == 1
+
+
+def _weight_at(module: nn.Module, path: str) -> nn.Parameter:
+    """Register a weight below a module, with the modules between."""
+    for name in path.split("."):
+        if name not in dict(module.named_children()):
+            module.add_module(name, nn.Module())
+        module = module.get_submodule(name)
+    weight = nn.Parameter(torch.ones(1))
+    module.register_parameter("weight", weight)
+    return weight
