@@ -3,7 +3,8 @@
 A configuration is a batch size and `u` (as the sentences come) or `s` (longest first), such as
 `1u` or `64s`, or `best`: the reader of corpora, which chooses its batches itself. Each gives the
 mean of the layers of every sentence, as an array. A token is a word; padding and boundaries do
-not count.
+not count. Every configuration starts without word vectors, and computes those of each distinct
+word once.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Measurement:
         self._sentences = chosen_sentences(arguments.sentences, arguments.n)
 
     def row(self, config: str) -> dict[str, Any]:
-        """Warm up and measure one configuration."""
+        """Warm up and measure one configuration, in which every word is new."""
         sentences = self._sentences[: self._arguments.n1] if config == "1u" else self._sentences
         if config == _BEST:
             max_tokens, batches = self._arguments.max_tokens, [sentences]
@@ -91,6 +92,7 @@ class Measurement:
             batches = in_batches(sentences, int(config[:-1]), is_sorted=config.endswith("s"))
             warm_up = batches[:1]
         self._embed(max_tokens, warm_up)
+        self._frozen.forget_words()
         started = now(self.device)
         self._embed(max_tokens, batches)
         seconds = now(self.device) - started

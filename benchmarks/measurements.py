@@ -99,7 +99,7 @@ def _embedding(size: str, places: Places, *, is_quick: bool) -> dict[str, Comman
     both = [*batches, "--config", "1u"]
     reduced = {
         f"ours, {precision}": places.ours(
-            "embedding.py", *own, "--precision", precision, "--config", "best"
+            "embedding.py", *own, "--precision", precision, "--config", "1u", "--config", "best"
         )
         for precision in ("bfloat16", "int8")
     }

@@ -24,8 +24,8 @@
     },
     binary_feature_dim: 100,  // paper and AllenNLP
     // Paper and AllenNLP: 8 layers of 300 with highways and dropout 0.1 of h. In AllenNLP, only the
-    // next word reads h with dropout (`recurrent_dropout_place`). The highway's projection of the
-    // input has a bias in AllenNLP and here, but not in the paper.
+    // next word reads h with dropout (`recurrent_dropout_place`). There, the highway's projection of
+    // the input has a bias, but not in the paper.
     encoder: {
       type: 'alternating_lstm',
       hidden_size: 300,
