@@ -9,29 +9,6 @@ from tests.unit.encoders.sequences import LENGTHS, MASK
 
 ONE = {"type": "alternating_lstm", "hidden_size": 4, "num_layers": 1}
 DEEP = {**ONE, "num_layers": 3, "recurrent_dropout_probability": 0.5}
-PLAIN = {**DEEP, "use_highway": False}
-UNBIASED = {**DEEP, "use_input_projection_bias": False}
-EACH = pytest.mark.parametrize("config", [ONE, DEEP, PLAIN, UNBIASED], ids=str)
-
-
-@EACH
-def test_padding_changes_nothing(config):
-    sequences.check_padding_changes_nothing(sequences.encoder(config))
-
-
-@EACH
-def test_a_batch_equals_its_rows_one_by_one(config):
-    sequences.check_a_batch_equals_its_rows(sequences.encoder(config))
-
-
-@EACH
-def test_gradients_reach_every_parameter(config):
-    sequences.check_gradients(sequences.encoder(config))
-
-
-@EACH
-def test_accelerators_read_the_same(config):
-    sequences.check_accelerators_read_the_same(sequences.encoder(config))
 
 
 def test_every_second_layer_reads_from_the_end():

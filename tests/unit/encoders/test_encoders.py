@@ -22,7 +22,13 @@ FEEDFORWARD = {
 }
 COMPOSED = {"type": "compose", "encoders": [FEEDFORWARD, DEEP]}
 STACKED = {"type": "stacked_bidirectional_lstm", "hidden_size": 2, "num_layers": 2}
-ALL = [LSTM, DEEP, {**DEEP, "type": "gru"}, FEEDFORWARD, COMPOSED, "pass_through", STACKED]
+ALTERNATING = {**STACKED, "type": "alternating_lstm", "recurrent_dropout_probability": 0.5}
+ALL = [
+    *(LSTM, DEEP, {**DEEP, "type": "gru"}, FEEDFORWARD, COMPOSED, "pass_through", STACKED),
+    ALTERNATING,
+    {**ALTERNATING, "use_highway": False},
+    {**ALTERNATING, "use_input_projection_bias": False},
+]
 EACH = pytest.mark.parametrize("config", ALL, ids=str)
 
 
