@@ -55,26 +55,32 @@ _OFFLINE = {"local_files_only": True, "trust_remote_code": False}
 
 
 def is_transformer(folder: Path) -> bool:
-    """Return whether a folder has the configuration of a transformer."""
+    """Return whether a folder has the configuration of a transformer, also a damaged one."""
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return _is_configuration(folder / CONFIG)
+    except OSError:
         return False
-    return isinstance(config, dict) and "model_type" in config
+    except ValueError:
+        return _has_weights(folder)
 
 
 def require_transformer(folder: Path) -> None:
     """Refuse a folder that lacks a file of a transformer.
 
     Raises:
-        DataError: the configuration, the weights as safetensors or the tokenizer is missing.
+        DataError: the configuration, the weights as safetensors or the tokenizer is missing, or
+            the configuration is damaged.
     """
     if not (folder / CONFIG).is_file():
         message = f"no folder of a transformer: it has no {CONFIG}"
         raise DataError(f"{message}; name a folder as `save_pretrained` writes it", path=folder)
-    if not is_transformer(folder):
+    try:
+        is_configuration = _is_configuration(folder / CONFIG)
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read it as JSON: {error}", path=folder / CONFIG) from error
+    if not is_configuration:
         raise DataError("not the configuration of a transformer", path=folder / CONFIG)
-    if not any((folder / name).is_file() for name in _WEIGHTS):
+    if not _has_weights(folder):
         unsafe = [name for name in _UNSAFE if (folder / name).is_file()]
         there = f" but {unsafe[0]}, which is not read because it can run code" if unsafe else ""
         raise DataError(
@@ -84,6 +90,15 @@ def require_transformer(folder: Path) -> None:
     if not any((folder / name).is_file() for name in _TOKENIZERS):
         message = f"no tokenizer: none of {', '.join(_TOKENIZERS)}; save it next to the weights"
         raise DataError(message, path=folder)
+
+
+def _is_configuration(path: Path) -> bool:
+    config = json.loads(path.read_text(encoding="utf-8"))
+    return isinstance(config, dict) and "model_type" in config
+
+
+def _has_weights(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _WEIGHTS)
 
 
 def transformer_reference(folder: Path) -> Reference:

@@ -15,6 +15,7 @@ from elmo_framework.data.text import collate_text
 from elmo_framework.errors import DataError
 from elmo_framework.layers import shared_source
 from elmo_framework.layers.cache.cached_layers import CachedLayers
+from elmo_framework.layers.encoder_files import open_encoder
 from elmo_framework.layers.transformer_files import read_encoder, read_tokenizer
 from elmo_framework.layers.transformer_source import (
     FrozenTransformer,
@@ -253,6 +254,14 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     assert "not the configuration of a transformer" in damaged(folder, "config.json")
     (folder / "config.json").unlink()
     assert "no config.json" in damaged(folder, "config.json")
+
+
+def test_damaged_configuration_is_reported(tmp_path: Path) -> None:
+    folder = save_transformer(tmp_path / "bert", "bert")
+    (folder / "config.json").write_text("{")
+    for open_folder in (open_transformer, open_encoder):
+        with pytest.raises(DataError, match=r"config\.json: cannot read it as JSON"):
+            open_folder(folder)
 
 
 @pytest.mark.parametrize("piece", [-1, None])
