@@ -22,12 +22,14 @@ FEEDFORWARD = {
 }
 COMPOSED = {"type": "compose", "encoders": [FEEDFORWARD, DEEP]}
 STACKED = {"type": "stacked_bidirectional_lstm", "hidden_size": 2, "num_layers": 2}
-ALTERNATING = {**STACKED, "type": "alternating_lstm", "recurrent_dropout_probability": 0.5}
+ALTERNATING = {"type": "alternating_lstm", "hidden_size": 4, "num_layers": 1}
+ALTERNATING_DEEP = {**ALTERNATING, "num_layers": 3, "recurrent_dropout_probability": 0.5}
 ALL = [
     *(LSTM, DEEP, {**DEEP, "type": "gru"}, FEEDFORWARD, COMPOSED, "pass_through", STACKED),
     ALTERNATING,
-    {**ALTERNATING, "use_highway": False},
-    {**ALTERNATING, "use_input_projection_bias": False},
+    ALTERNATING_DEEP,
+    {**ALTERNATING_DEEP, "use_highway": False},
+    {**ALTERNATING_DEEP, "use_input_projection_bias": False},
 ]
 EACH = pytest.mark.parametrize("config", ALL, ids=str)
 
