@@ -132,7 +132,9 @@ def holds_bilm(place: Path) -> bool:
 
 
 def _hint(folder: Path) -> str:
-    """Return what to do about the folder of a run without a biLM; nothing for others."""
+    """Return what to do about the folder of a transformer, or of a run without a biLM."""
+    if (folder / "config.json").is_file() and (folder / "model.safetensors").is_file():
+        return "; for a transformer, use the embedder `pretrained_transformer_mismatched`"
     if not (folder / "checkpoints").is_dir():
         return ""
     if (folder / "metrics.json").is_file():

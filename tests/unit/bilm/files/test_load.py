@@ -161,6 +161,13 @@ def test_a_folder_without_a_bilm_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "bylm")
 
 
+def test_the_embedder_of_a_transformer_is_named(tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match="use the embedder `pretrained_transformer_mismatched`"):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize("key", ["n_highway", "n_layers"])
 def test_layers_that_the_options_lack_are_refused(
     key: str, numpy_bilm: NumpyBiLm, tmp_path: Path
