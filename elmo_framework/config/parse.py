@@ -108,7 +108,10 @@ class _Parser:
                 return self._component(shape, {"type": raw}, path)
             case (ComponentType(), dict()):
                 return self._component(shape, raw, path)
-        self._note(path, f"expected {shape}, not {shown(raw)}")
+        message = f"expected {shape}, not {'null' if raw is None else shown(raw)}"
+        if isinstance(shape, ComponentType) and (known := members(shape.family)):
+            message += f"; {allowed(shown(raw), known)}"
+        self._note(path, message)
         return None
 
     def _options(self, factory: Callable[..., Any], raw: Mapping[str, Any], path: str) -> Any:

@@ -75,7 +75,9 @@ def check_config(config: Config, *, reads_data: bool = False) -> CheckResult:
     problems, report = [*parsed.problems, *preflight_problems], None
     try:
         if parsed.problems:
-            problems += _size_problems(experiment, parsed.problems)
+            problems += _not_caused_by(
+                preflight_problems, _size_problems(experiment, parsed.problems)
+            )
         else:
             report = inspect_model(experiment, reads_data=reads_data and not preflight_problems)
     except ConfigError as error:

@@ -128,12 +128,12 @@ class StudyState:
         return changed_keys(before, now, is_moved=is_same_file, given=run.plan.raw)
 
     def unfinished_cells(self) -> list[Cell]:
-        """Return the cells of which a run has no record; with a search, then all cells."""
+        """Return the cells of which a run is not done; with a search, then all cells."""
         try:
             runs = self.runs()
         except ConfigError:  # a check of the cells reports more than the first wrong trial
             return list(self.cells)
-        cells = {id(run.cell): run.cell for run in runs if self.record(run.plan) is None}
+        cells = {id(run.cell): run.cell for run in runs if self.state(run) != "done"}
         if self.study.search is not None:
             return list(self.cells) if cells or not runs else []
         return list(cells.values())

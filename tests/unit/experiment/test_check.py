@@ -58,6 +58,10 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
     ),
     ({"model.embedder": elmo("empty")}, ["model.embedder.token_embedders.elmo"]),
     ({"model.embedder": elmo("none")}, ["model.embedder.token_embedders.elmo.bilm"]),
+    (
+        {"model.embedder": elmo("none"), "trainer.optimizer": None},
+        ["trainer.optimizer", "model.embedder.token_embedders.elmo.bilm"],
+    ),
 ]
 
 

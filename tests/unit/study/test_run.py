@@ -82,6 +82,15 @@ def test_final_scores_all_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert trained(final, monkeypatch) == []
 
 
+def test_only_cells_with_runs_that_are_not_done_are_checked(tmp_path: Path) -> None:
+    first = state_of(with_test_data(), tmp_path)
+    assert first.unfinished_cells() == list(first.cells)
+    record_of(first.runs()[0].plan, first)
+    assert first.unfinished_cells() == []
+    final = state_of(with_test_data(), tmp_path, is_final=True)
+    assert final.unfinished_cells() == list(final.cells)
+
+
 def test_plugins_of_the_study_reach_its_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
