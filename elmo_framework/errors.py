@@ -91,6 +91,10 @@ class RunError(ElmoFrameworkError):
     """A run that cannot start, resume or be loaded: its folder, its device, its parts."""
 
 
+class MissingExtraError(RunError):
+    """A package of an extra is not installed; the message has the command that installs it."""
+
+
 class PluginError(RunError):
     """A plugin that cannot be imported; its message holds the plugin's own traceback."""
 

@@ -65,6 +65,7 @@ fails is reported, and does not stop the others; the exit code is then 1.
         from elmo_framework import console
         from elmo_framework.analysis.statistics import distributions
         from elmo_framework.study.check import load_study, require_sound
+        from elmo_framework.study.content import differing_content
         from elmo_framework.study.folder import StudyFolder
         from elmo_framework.study.report import write_results
         from elmo_framework.study.reuse import reusable_records, reuse_records
@@ -97,6 +98,8 @@ fails is reported, and does not stop the others; the exit code is then 1.
         failed = f", {plural(len(result.failures), 'failure')}" if result.failures else ""
         failed += " (run the same command to try again)" if failed else ""
         console.info(f"{_done(state, result)}{failed}; records: {folder.results}")
+        for warning in differing_content(state.records()):
+            console.info(f"warning: {warning}")
         print(*pages, sep="\n")
         return _FAILED if result.failures else 0
 

@@ -17,8 +17,10 @@ from elmo_framework.config.signature import (
     Shape,
     TupleType,
     configurable,
+    hint_metadata,
+    walk,
 )
-from elmo_framework.config.types import Default, Lazy, with_parts
+from elmo_framework.config.types import Default, Lazy, MustExist, with_parts
 from elmo_framework.errors import dotted
 
 ValueT = TypeVar("ValueT")
@@ -147,6 +149,15 @@ def _elements(shape: Shape, value: Any, path: str) -> Iterator[tuple[Shape, Any,
         case OptionsType(factory):
             for option in configurable(factory):
                 yield option.shape, getattr(value, option.name), dotted(path, option.name)
+
+
+def existing_paths(lazy: Lazy[Any]) -> Iterator[tuple[Leaf, MustExist]]:
+    """Yield each path of a configuration that must exist, and how its parameter is marked."""
+    for leaf in leaves(lazy):
+        marks = [mark for part in walk(leaf.hint) for mark in hint_metadata(part)]
+        if existence := [mark for mark in marks if isinstance(mark, MustExist)]:
+            for path, value in paths_in(leaf.value, leaf.path):
+                yield Leaf(path, leaf.hint, value), existence[0]
 
 
 def paths_in(value: Any, path: str) -> Iterator[tuple[str, Path]]:

@@ -28,6 +28,7 @@ from elmo_framework.errors import (
     ConfigError,
     DataError,
     ElmoFrameworkError,
+    MissingExtraError,
     Problem,
     dotted,
     shown,
@@ -153,6 +154,8 @@ class Lazy(Generic[T_co]):
         except DataError as error:
             error.config_path = error.config_path or self.path  # of the innermost component
             raise
+        except MissingExtraError as error:  # a problem like others, so that all are listed at once
+            raise BuildError(str(error), source=self.source, path=self.path) from error
         except ElmoFrameworkError:
             raise
         except ValueError as error:

@@ -12,8 +12,8 @@ import torch
 from elmo_framework.config import parse
 from elmo_framework.config.load import Config
 from elmo_framework.config.registry import member_classes
-from elmo_framework.config.resolve import leaves, paths_in
-from elmo_framework.config.signature import component_class, hint_metadata, literals, show, walk
+from elmo_framework.config.resolve import existing_paths
+from elmo_framework.config.signature import component_class, literals, show
 from elmo_framework.config.types import Lazy, MustExist
 from elmo_framework.data.formats.text_files import matches
 from elmo_framework.data.reader import readers_of
@@ -122,11 +122,8 @@ def preflight(experiment: Lazy[Experiment]) -> list[Problem]:
 
 
 def _missing_paths(experiment: Lazy[Experiment]) -> Iterator[Problem]:
-    for leaf in leaves(experiment):
-        marks = [mark for part in walk(leaf.hint) for mark in hint_metadata(part)]
-        if existence := [mark for mark in marks if isinstance(mark, MustExist)]:
-            for path, value in paths_in(leaf.value, leaf.path):
-                yield from _missing(value, path, literals(leaf.hint), existence[0])
+    for leaf, mark in existing_paths(experiment):
+        yield from _missing(leaf.value, leaf.path, literals(leaf.hint), mark)
 
 
 def _missing(value: Path, path: str, names: Sequence[str], mark: MustExist) -> Iterator[Problem]:

@@ -216,7 +216,9 @@ def bilm_of(
         )
     located = bilms or list(dict.fromkeys(place for place in places if place is not None))
     if len(located) != 1:
-        read = f"several: {', '.join(map(str, located))}; name one by --bilm" if located else "none"
+        read = "none"
+        if located:
+            read = f"several encoders: {', '.join(map(str, located))}; name one by --bilm"
         raise RunError(f"{run.path}: this run trained no biLM, and reads {read}")
     return located[0]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from elmo_framework.config.load import Config
 from elmo_framework.config.plugins import plugin_paths
-from elmo_framework.config.resolve import leaves, paths_in
+from elmo_framework.config.resolve import existing_paths, leaves, paths_in
 from elmo_framework.config.types import Lazy
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.assembly import Assembly
@@ -28,6 +28,7 @@ from elmo_framework.experiment.config_changes import (
 from elmo_framework.experiment.environment import describe_environment
 from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.inputs import run_tokenizer
+from elmo_framework.experiment.predict import digest_of_files
 from elmo_framework.experiment.references import (
     RecordedModel,
     describe_references,
@@ -38,6 +39,7 @@ from elmo_framework.experiment.references import (
 from elmo_framework.experiment.run_directory import FORMAT, RunDirectory
 from elmo_framework.io.files import digest, write_text
 from elmo_framework.io.outputs import Input, Output, check_outputs
+from elmo_framework.io.remote import archive_path
 from elmo_framework.model.part import Part, parts_of
 
 DATA_KEYS = ("train_data_path", "validation_data_path", "test_data_path")
@@ -48,7 +50,7 @@ DATA_KEYS = ("train_data_path", "validation_data_path", "test_data_path")
 class RunRecord:
     """The config and the metadata that a training writes to its run directory.
 
-    A training that continues a run may change neither the config, nor the data, nor the biLM.
+    A training that continues a run may change neither the config nor the files that it reads.
 
     Attributes:
         parsed: the experiment as its config describes it.
@@ -119,8 +121,8 @@ class RunRecord:
     def _is_moved(self, change: Change) -> bool:
         """Return whether only a path has changed, and not the files at the path.
 
-        That is seen by digests for data and biLMs. Another file is taken for the same where the
-        user names it by the same relative path as before.
+        That is seen by digests for data and biLMs. Another file must have the same relative path
+        as before; `write_metadata` compares its content.
         """
         path, before, now = change
         if not (isinstance(before, str) and isinstance(now, str)):
@@ -144,17 +146,18 @@ class RunRecord:
             has_data: whether the data of the config are there; not for an imported run.
 
         Raises:
-            RunError: the digest of the data or of a biLM has changed.
+            RunError: the digest of the data, of a biLM or of another file has changed.
         """
         files_read = assembly.model.references()
         digests = {
             "data": digests_of_data(self.experiment.files()) if has_data else {},
+            "files": digests_of_other_files(self.parsed) if has_data else {},
             "bilm": {name: reference.digest for name, reference in files_read.items()},
         }
         references = describe_references(self.parsed, files_read, self.run.path)
         if changed := self._changed_content(digests, references):
             listed = "".join(f"\n  {line}" for line in changed)
-            raise RunError(f"{self.run.path}: the data or the biLM has changed since{listed}")
+            raise RunError(f"{self.run.path}: what the run reads has changed since{listed}")
         self.run.write_json(
             self.run.metadata,
             {
@@ -178,6 +181,7 @@ class RunRecord:
         if len(data) == len(digests["data"]):
             # By their order, for `prepare` has compared the content of data that was moved.
             before["data"] = dict(zip(digests["data"], data.values(), strict=True))
+        before.setdefault("files", digests["files"])  # runs of earlier versions have none
         recorded = recorded_models(self.run)
         return [
             *differences(before, digests),
@@ -197,6 +201,21 @@ def digest_of_config(filled: Mapping[str, Any]) -> str:
 def digests_of_data(files: Mapping[Path, Iterable[Path]]) -> dict[str, str]:
     """Return the SHA-256 of the files of each path, by its absolute form."""
     return {str(path.absolute()): digest(paths) for path, paths in files.items()}
+
+
+def digests_of_other_files(parsed: Lazy[Experiment]) -> dict[str, str]:
+    """Return the SHA-256 of the other files that a run begins with, by their dotted paths.
+
+    Such as word vectors and vocabularies: not data, and not models in separate files.
+
+    Raises:
+        OSError: one cannot be read.
+    """
+    return {
+        leaf.path: digest_of_files(archive_path(leaf.value).file)
+        for leaf, mark in existing_paths(parsed)
+        if not mark.is_reference and leaf.path not in DATA_KEYS
+    }
 
 
 _log = logging.getLogger(__name__)

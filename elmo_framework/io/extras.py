@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from elmo_framework.errors import RunError
+from elmo_framework.errors import MissingExtraError
 
 
 def import_extra(module: str, extra: str) -> Any:
@@ -16,13 +16,13 @@ def import_extra(module: str, extra: str) -> Any:
         extra: the extra in `setup.cfg` that installs it.
 
     Raises:
-        RunError: it is not installed; the message has the command that installs it.
+        MissingExtraError: it is not installed.
     """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise
-        raise RunError(
+        raise MissingExtraError(
             f"{error.name} is not installed; run: pip install 'elmo-framework[{extra}]'"
         ) from None

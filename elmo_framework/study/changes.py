@@ -63,7 +63,7 @@ def is_moved(change: Change, digests: Collection[str]) -> bool:
 
     Args:
         change: of a value in the config.
-        digests: SHA-256 of the data of the record.
+        digests: SHA-256 of the files of the record.
     """
     _, before, now = change
     if not (isinstance(before, str) and isinstance(now, str)):

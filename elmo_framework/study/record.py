@@ -42,8 +42,9 @@ class Record:
         minutes: wall-clock time of the training.
         experiment: the config of the run with all defaults, without its test data.
         digests: SHA-256 of the data (`data`, by path relative to the working directory; first the
-            training data), of the biLMs and other encoders before training (`bilm`), and of test
-            data in files of their own (`test`).
+            training data), of the biLMs and other encoders before training (`bilm`), of other
+            files such as word vectors (`files`, by dotted path), and of test data in files of their
+            own (`test`).
         versions: of the framework and its libraries, machine, commit.
         origin: the study and the run that it was copied from; None if it was trained here.
     """

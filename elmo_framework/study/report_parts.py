@@ -12,6 +12,7 @@ from elmo_framework.analysis.chart import line_chart
 from elmo_framework.analysis.curves import Curve, Panel
 from elmo_framework.analysis.page import render
 from elmo_framework.console import plural
+from elmo_framework.study.content import differing_content
 from elmo_framework.study.record import SEED_MARK
 from elmo_framework.study.results import (
     Results,
@@ -61,7 +62,7 @@ class ReportPart:
 
 def report_parts(results: Results) -> Iterator[ReportPart]:
     """Yield the parts of the report of a study."""
-    yield ReportPart(paragraphs=[_summary(results)])
+    yield ReportPart(paragraphs=[_summary(results), *differing_content(results.records)])
     if results.missing:
         rows = [
             [TableCell(names, is_text=True), TableCell(reason, is_text=True)]

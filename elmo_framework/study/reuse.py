@@ -14,7 +14,7 @@ from elmo_framework import console
 from elmo_framework.analysis.scored_run import EvaluationSplit
 from elmo_framework.errors import RunError
 from elmo_framework.experiment.config_changes import Change
-from elmo_framework.experiment.metadata import DATA_KEYS, digests_of_data
+from elmo_framework.experiment.metadata import DATA_KEYS, digests_of_data, digests_of_other_files
 from elmo_framework.experiment.references import external_models
 from elmo_framework.io.files import replacing
 from elmo_framework.study.changes import changed_keys, digest_of_test_data
@@ -67,8 +67,9 @@ def reusable_records(state: StudyState, folders: Sequence[Path]) -> list[Reusabl
     """Find missing runs of a study that other studies have: the same config, data and biLMs.
 
     Data and biLMs are compared by their digests, and may have other paths. All other files, such as
-    word vectors, are known by their paths only. A run that starts from the weights of another one
-    (`init_from`) is not reused, since its record does not say which weights these were.
+    word vectors, must have the same paths and digests, if the record has any: those of earlier
+    versions have none. A run that starts from the weights of another one (`init_from`) is not
+    reused, since its record does not say which weights these were.
 
     Scores on test data are copied with `--final` only; those of earlier copies are added then.
 
@@ -120,6 +121,7 @@ class _Content:
     Attributes:
         data: SHA-256 of the training data, then of the validation data.
         models: SHA-256 of each model in separate files, by its module; None if it has none.
+        files: SHA-256 of other files, by their dotted paths.
         keys: where the config names the files that have a SHA-256, and so may have other paths.
         test: SHA-256 of test data of their own.
         has_initial_weights: whether they start from the weights of another run.
@@ -127,6 +129,7 @@ class _Content:
 
     data: list[str]
     models: Mapping[str, str | None]
+    files: Mapping[str, str]
     keys: frozenset[str]
     test: str | None
     has_initial_weights: bool
@@ -139,6 +142,7 @@ class _Content:
         return cls(
             list(digests_of_data(experiment.files()).values()),
             {each.module: sha256 for each, sha256 in models},
+            digests_of_other_files(cell.parsed),
             frozenset([*DATA_KEYS, *known]),
             None if test is None else digest_of_test_data(experiment, Path(test)),
             experiment.init_from is not None,
@@ -149,6 +153,7 @@ class _Content:
         return (
             not self.has_initial_weights
             and self.data == list(record.digests.get("data", {}).values())
+            and self.files == record.digests.get("files", self.files)
             and all(models.get(name) == sha256 for name, sha256 in self.models.items() if sha256)
         )
 

@@ -115,6 +115,7 @@ class StudyState:
         before = folder.read(folder.config) if record is None else record.experiment
         digests = folder.read_digests() if record is None else record.digests
         given = folder.read(folder.given) if record is None else {}
+        contents = {sha for kind in ("data", "files") for sha in digests.get(kind, {}).values()}
 
         def is_same_file(change: Change) -> bool:
             # The config of a run has absolute paths. What is there now, the training compares.
@@ -122,7 +123,7 @@ class StudyState:
             is_written_alike = isinstance(written, str) and written == value_at(
                 run.plan.raw, change[0]
             )
-            return is_written_alike or is_moved(change, digests.get("data", {}).values())
+            return is_written_alike or is_moved(change, contents)
 
         now = run.cell.experiment_of(run.plan)
         return changed_keys(before, now, is_moved=is_same_file, given=run.plan.raw)

@@ -161,7 +161,27 @@ def test_recovery_needs_the_same_data(
     assert train(NER, tmp_path / "run", changes) == 0
     data.write_text("Anna B-PER\nstayed O\n")
     assert train(NER, tmp_path / "run", changes, "--recover") == 2
-    assert "the data or the biLM has changed since" in capsys.readouterr().err
+    assert "what the run reads has changed since" in capsys.readouterr().err
+
+
+def test_recovery_needs_the_same_word_vectors(
+    bilm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("the 1 2\n")
+    tokens = {"type": "embedding", "embedding_dim": 2, "pretrained_file": str(vectors)}
+    embedders = {"model.embedder.token_embedders.tokens": tokens}
+    changes = tagging_with(bilm, **embedders, **{"trainer.num_epochs": 1})
+    assert train(NER, tmp_path / "run", changes) == 0
+    vectors.write_text("the 1 3\n")
+    assert train(NER, tmp_path / "run", changes, "--recover") == 2
+    error = capsys.readouterr().err
+    assert "what the run reads has changed since" in error
+    assert "files.model.embedder.token_embedders.tokens.pretrained_file: " in error
+    metadata = json.loads((tmp_path / "run/metadata.json").read_text())
+    del metadata["digests"]["files"]  # as of an earlier version
+    (tmp_path / "run/metadata.json").write_text(json.dumps(metadata))
+    assert train(NER, tmp_path / "run", changes, "--recover") == 0
 
 
 def test_a_second_process_in_the_same_folder_is_refused(

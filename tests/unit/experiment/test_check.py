@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,23 @@ def test_valid_config_gives_experiment_and_report() -> None:
     assert parsed.factory is Experiment
     assert isinstance(experiment, Experiment)
     assert result.report is not None
+
+
+def test_a_missing_extra_is_reported_with_other_problems(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (folder / "config.json").write_text('{"model_type": "bert"}')
+    (folder / "model.safetensors").touch()
+    (folder / "tokenizer.json").touch()
+    transformer = {"type": "pretrained_transformer_mismatched", "model_name": "."}
+    changes = {"model.embedder": {"token_embedders": {"bert": transformer}}}
+    first, second = checked({**changes, "validation_data_path": "none.txt"}).problems
+    assert first.path == "validation_data_path"
+    assert str(second) == (
+        "model.embedder.token_embedders.bert: transformers is not installed; "
+        "run: pip install 'elmo-framework[transformers]'"
+    )
 
 
 def test_metric_of_another_task_is_refused_with_those_that_fit() -> None:

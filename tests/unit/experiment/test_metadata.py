@@ -10,7 +10,8 @@ from elmo_framework import components
 from elmo_framework.config.parse import parse
 from elmo_framework.experiment.assembly import Assembly
 from elmo_framework.experiment.experiment import Experiment
-from elmo_framework.experiment.metadata import word_coverage
+from elmo_framework.experiment.metadata import digests_of_other_files, word_coverage
+from elmo_framework.io.files import digest
 
 components.load()
 
@@ -68,3 +69,28 @@ def test_the_test_data_is_looked_at_only_where_it_is_scored(tmp_path):
 
 def test_without_a_file_there_is_nothing_to_count(tmp_path):
     assert measured(tmp_path, {}) == {}
+
+
+def test_files_besides_data_and_bilms_have_digests_by_their_dotted_paths(tmp_path):
+    folder = tmp_path / "vocabulary"
+    folder.mkdir()
+    (folder / "words.txt").write_text("Anna\n")
+    (tmp_path / "vectors.txt").write_text("the 1 2\n")
+    (tmp_path / "train.txt").touch()
+    embedders = {
+        "tokens": {"embedding_dim": 2, "pretrained_file": str(tmp_path / "vectors.txt")},
+        "elmo": {"type": "elmo_token_embedder", "options_file": "o.json", "weight_file": "w.h5"},
+        "positions": {"type": "embedding", "embedding_dim": 2},
+    }
+    config = {
+        "dataset_reader": "sequence_tagging",
+        "train_data_path": str(tmp_path / "train.txt"),
+        "vocabulary": {"directory": str(folder)},
+        "model": {"type": "simple_tagger", "embedder": {"token_embedders": embedders}},
+    }
+    embedders["tokens"]["type"] = "embedding"
+
+    assert digests_of_other_files(parse(Experiment, config, source="a.jsonnet")) == {
+        "vocabulary.directory": digest([folder / "words.txt"]),
+        "model.embedder.token_embedders.tokens.pretrained_file": digest([tmp_path / "vectors.txt"]),
+    }

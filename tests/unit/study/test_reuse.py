@@ -110,6 +110,24 @@ def test_run_with_another_bilm_is_trained(tmp_path: Path) -> None:
     assert reused(state, other) == []
 
 
+def test_run_with_other_word_vectors_is_trained(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("Anna 1 2\n")
+    tokens = {"type": "embedding", "embedding_dim": 2, "pretrained_file": str(vectors)}
+    model = {**tagger()["model"], "embedder": {"token_embedders": {"tokens": tokens}}}
+    raw = study(configs={"ner": {"config": tagger(model=model)}})
+    state = state_of(raw, tmp_path / "study")
+    key = "model.embedder.token_embedders.tokens.pretrained_file"
+    known = {**digests(state.runs()[0]), "files": {key: digest([vectors])}}
+    other, record = other_study(tmp_path, raw, digests=known)
+    path = other / f"results/{record.name}.json"
+    assert reused(state, other) == ["ner/default/seed-1"]
+    write_record(path, Record(**{**vars(record), "digests": {**known, "files": {key: "0" * 64}}}))
+    assert reused(state, other) == []
+    write_record(path, Record(**{**vars(record), "digests": digests(state.runs()[0])}))
+    assert reused(state, other) == ["ner/default/seed-1"]  # of a version without these digests
+
+
 def test_final_takes_only_scores_of_the_same_test_data(tmp_path: Path) -> None:
     own = {"test": digest([DATA / "valid.txt"])}
     state = state_of(with_test_data(), tmp_path / "study", is_final=True)

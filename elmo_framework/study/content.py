@@ -1,0 +1,54 @@
+"""Find runs of a study that have read different content under the same name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from elmo_framework.experiment.config_changes import value_at
+from elmo_framework.study.record import Record
+
+_SHOWN_RUNS = 3
+_SHOWN_DIGITS = 8
+
+
+def differing_content(records: Sequence[Record]) -> list[str]:
+    """Return a warning for each file or model with other content in some runs than in others.
+
+    A file is known by its path, and a model in separate files by its component and the config of
+    it. Records of versions without a digest of some file say nothing about that file.
+
+    Args:
+        records: of a study.
+    """
+    runs: dict[str, dict[str, list[str]]] = {}
+    for record in records:
+        for name, sha256 in _contents(record):
+            runs.setdefault(name, {}).setdefault(sha256, []).append(record.name)
+    return [
+        _warning(name.partition("\n")[0], by_content)
+        for name, by_content in runs.items()
+        if len(by_content) > 1
+    ]
+
+
+def _contents(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield a name and the SHA-256 of each file; what follows a line break is not shown."""
+    yield from record.digests.get("data", {}).items()
+    for path, sha256 in record.digests.get("files", {}).items():
+        yield str(value_at(record.experiment, path) or path), sha256
+    for module, sha256 in record.digests.get("bilm", {}).items():
+        config = value_at(record.experiment, f"model.{module}")
+        yield f"the model of model.{module}\n{json.dumps(config, sort_keys=True)}", sha256
+
+
+def _warning(name: str, runs: dict[str, list[str]]) -> str:
+    most, *others = sorted(runs, key=lambda sha256: -len(runs[sha256]))
+    names = [run for sha256 in others for run in runs[sha256]]
+    listed = ", ".join(names[:_SHOWN_RUNS])
+    more = len(names) - _SHOWN_RUNS
+    return (
+        f"{name} had other content in {listed}{f' and {more} more' if more > 0 else ''} than in "
+        f"the other runs (SHA-256 {', '.join(sha256[:_SHOWN_DIGITS] for sha256 in others)} in "
+        f"place of {most[:_SHOWN_DIGITS]}): compare their scores with care."
+    )
