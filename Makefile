@@ -114,6 +114,7 @@ bench-smoke: install  ## compare the fast paths with the plain ones in one proce
 # The most important tables come first. `bilms` trains biLMs that `appendix` reads.
 PAPER := $(foreach study,table1 table4 table5 table6 table2 table3 figure2 bilms appendix,\
 	$(if $(wildcard experiments/paper/$(study).jsonnet),$(study)))
+# `appendix` can be checked once the biLMs of `bilms` are there.
 PAPER_CHECKED = $(if $(wildcard experiments/results/bilms/runs),$(PAPER),$(filter-out appendix,$(PAPER)))
 PAPER_CONTROL := runs/mini-control
 
@@ -131,10 +132,10 @@ paper: install $(PAPER_CONTROL)  ## train the missing runs of the paper's tables
 	done
 
 paper-check: install $(PAPER_CONTROL)  ## check the studies of the paper; list their missing runs and hours
-	for study in $(PAPER_CHECKED); do \
-		$(VENV)/bin/elmo check experiments/paper/$$study.jsonnet || exit; \
-	done
-	$(VENV)/bin/python experiments/paper/evidence.py --missing
+	status=0; for study in $(PAPER_CHECKED); do \
+		$(VENV)/bin/elmo check experiments/paper/$$study.jsonnet || status=$$?; \
+	done; \
+	$(VENV)/bin/python experiments/paper/evidence.py --missing; exit $$status
 
 $(PAPER_CONTROL):
 	$(VENV)/bin/python benchmarks/random_bilm.py mini --output-dir $@ --text experiments/demo/lm_train.txt

@@ -3,9 +3,10 @@
 //
 //   elmo study experiments/paper/appendix.jsonnet -s experiments/results/appendix
 //
-// The ensemble of five seeds needs no runs of its own:
+// The ensemble of five seeds needs no runs of its own, only those of Table 1:
 //
-//   elmo evaluate experiments/results/table1/runs/ner/mini/seed-? data/conll2003/valid.txt
+//   RUNS=experiments/results/table1/runs/ner/mini
+//   elmo evaluate $RUNS/fraction-0.1-seed-1 --ensemble $RUNS/fraction-0.1-seed-[2-5] --test
 local paper = import 'lib.libsonnet';
 {
   size:: 'small',
