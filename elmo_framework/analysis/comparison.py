@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -30,8 +31,12 @@ from elmo_framework.analysis.statistics import (
 )
 from elmo_framework.console import plural
 from elmo_framework.errors import RunError, allowed
+from elmo_framework.experiment.config_changes import changes
 from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.training.evaluator import sign_of
+
+_SHOWN_KEYS = 3
+_log = logging.getLogger(__name__)
 
 _NUM_LENGTHS = 4
 _EQUAL = 1e-12
@@ -188,6 +193,10 @@ def compare_scored(
 ) -> Comparison:
     """Compare runs that have been scored, with the arguments and errors of `compare`."""
     require_comparable([*runs, *others])
+    for side in (runs, others):
+        if keys := _differing_keys(side):
+            listed = ", ".join(keys[:_SHOWN_KEYS])
+            _log.warning("runs of one side differ in more than their seeds: %s", listed)
     runs, others, seeds = _paired(runs, others)
     selected = _select_metrics([*runs, *others], metrics)
     compared = _compared(runs, others, selected, seeds is not None, num_resamples, seed)
@@ -203,6 +212,22 @@ def compare_scored(
         effects.by_class(),
         effects.by_length(),
     )
+
+
+def _differing_keys(runs: Sequence[ScoredRun]) -> list[str]:
+    """List the keys in which runs differ, but for seeds, moved files and keys that one lacks."""
+    return sorted(
+        {
+            path
+            for run in runs[1:]
+            for path, one, other in changes(runs[0].config, run.config)
+            if path != "random_seed" and None not in (one, other) and not _is_moved(one, other)
+        }
+    )
+
+
+def _is_moved(one: object, other: object) -> bool:
+    return isinstance(one, str) and isinstance(other, str) and Path(one).name == Path(other).name
 
 
 def _paired(

@@ -94,7 +94,7 @@ def write_rows(
     rows = iter(rows)
     first = next(rows, None)
     if first is None:
-        raise DataError("nothing to score: the input has no words")
+        raise DataError("nothing to score: the input has no words, or no regions")
     table = csv.DictWriter(
         file, list(first), delimiter="\t", lineterminator="\n", extrasaction="ignore"
     )
@@ -104,7 +104,7 @@ def write_rows(
     left_out = set[str]()
     for row in chain([first], rows):
         if file_format == "tsv":
-            table.writerow(row)
+            table.writerow({name: _cell(value) for name, value in row.items()})
             left_out |= row.keys() - first.keys()
         else:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -114,6 +114,10 @@ def write_rows(
     if left_out:
         names = ", ".join(map(repr, sorted(left_out)))
         _log.warning("left out, as the first row lacks them: %s; --format jsonl keeps them", names)
+
+
+def _cell(value: object) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 class _Sentence(NamedTuple):
@@ -361,11 +365,7 @@ def _with_columns(record: Record, own: Iterable[str], row: Row) -> Row:
         DataError: a column has the name of one of the row.
     """
     place = {"file": str(record.path), "line": record.line}
-    others = {
-        name: value
-        for name, value in record.values.items()
-        if name not in own and not isinstance(value, list | dict)
-    }
+    others = {name: value for name, value in record.values.items() if name not in own}
     if taken := sorted(others.keys() & (place | row).keys()):
         raise record.error(f"rename the column {taken[0]!r}, which is a column of the output")
     return place | others | row

@@ -162,7 +162,7 @@ def _description(comparison: Comparison) -> str:
         return f"{text}; one run on each side: the interval is over examples, not over seeds"
     if comparison.seeds is not None:
         return f"{text}; {sizes[0]} runs on each side, in pairs of one seed"
-    return f"{text}; {sizes[0]} and {plural(sizes[1], 'run')}, whose seeds are not in pairs"
+    return f"{text}; {sizes[0]} and {sizes[1]} runs, whose seeds are not in pairs"
 
 
 def _row(each: MetricComparison) -> list[str]:

@@ -129,6 +129,8 @@ def _listed(state: StudyState, reusable: Sequence[ReusableRecord]) -> str:
     )
     num_done = sum(row[1] == "done" for row in rows)
     num_further = state.num_further_runs
+    if num_changed := sum(row[1] == "changed" for row in rows):
+        left += f"; {plural(num_changed, 'run')} of another config, which only --force replaces"
     if num_further:
         left += f"; the search adds {plural(num_further, 'run')} to this list"
     num_runs = len(rows) + num_further

@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from elmo_framework.config.signature import replaced, show
+from elmo_framework.console import plural
 from elmo_framework.errors import DataError, Problem, dotted, hint, shown, with_hint
 from elmo_framework.io.remote import as_path
 
@@ -121,6 +122,8 @@ def _either(details: list[ErrorDetails]) -> str:
     """Join the messages of the members of a union, followed by the rejected value."""
     if details[0]["type"] == "missing":
         return "is required"
+    if details[0]["type"] == "too_short":
+        return f"needs at least {plural(details[0]['ctx']['min_length'], 'item')}"
     first, *others = dict.fromkeys(detail["msg"] for detail in details)
     parts = [first, *(other.removeprefix("Input should be ") for other in others)]
     value = details[0]["input"]

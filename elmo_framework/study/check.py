@@ -10,6 +10,7 @@ from typing import Any
 from elmo_framework.config import parse
 from elmo_framework.config.load import Config
 from elmo_framework.config.plugins import load_plugins
+from elmo_framework.console import plural
 from elmo_framework.errors import (
     ConfigError,
     DataError,
@@ -20,7 +21,7 @@ from elmo_framework.errors import (
     shown,
 )
 from elmo_framework.experiment.check import check_config
-from elmo_framework.study.plan import Cell, cells_of, load_configs
+from elmo_framework.study.plan import REPLACED, Cell, cells_of, load_configs
 from elmo_framework.study.search import Trial
 from elmo_framework.study.study import Study, is_study
 
@@ -72,13 +73,18 @@ def load_study(
     if "model" in config.raw and not is_study(config.raw):
         raise RunError(f"{config.source}: this is the config of one experiment; run `elmo train`")
     study = parse.parse(Study, config.raw, source=config.source).build()
-    if problems := list(_study_problems(study)):
-        raise ConfigError(config.source, problems)
-    configs = load_configs(study, external_variables=external_variables)
+    configs, unreadable = load_configs(study, external_variables=external_variables)
     for name, raw in configs.items():
         source = f"{config.source}: configs.{name}"
         load_plugins(Config(raw, source, "").plugins, asked_by=f"{source}.plugins")
-    return LoadedStudy(study, cells_of(study, configs, source=config.source), config.source)
+    problems, cells = [*_study_problems(study), *unreadable], list[Cell]()
+    try:
+        cells = cells_of(study, configs, source=config.source)
+    except ConfigError as error:
+        problems += error.problems
+    if problems:
+        raise ConfigError(config.source, problems)
+    return LoadedStudy(study, cells, config.source)
 
 
 def cell_problems(cells: Sequence[Cell], *, reads_data: bool = False) -> list[Problem]:
@@ -108,7 +114,8 @@ def require_sound(study: LoadedStudy, cells: Sequence[Cell], *, reads_data: bool
         ConfigError: with all problems.
     """
     problems = cell_problems(cells, reads_data=reads_data)
-    problems = problems or list(search_problems(study.study, cells))
+    sound = [cell for cell in cells if not (problems and list(_problems_of(cell)))]
+    problems += search_problems(study.study, sound)
     if problems:
         raise ConfigError(study.source, problems)
 
@@ -127,12 +134,17 @@ def _study_problems(study: Study) -> Iterator[Problem]:
     for key, values in (("seeds", study.seeds), ("fractions", study.fractions or [])):
         if len(set(values)) < len(values):
             yield Problem(key, f"has a value twice: {shown(values)}")
+    if study.search is not None and study.search.num_seeds > len(study.seeds):
+        message = f"is {study.search.num_seeds}; the study has {plural(len(study.seeds), 'seed')}"
+        yield Problem("search.num_seeds", message)
     yield from _comparison_problems(study)
 
 
 def _comparison_problems(study: Study) -> Iterator[Problem]:
     known = {variant for config in study.configs for variant in study.variants_of(config)}
     for index, pair in enumerate(study.comparisons):
+        if pair[0] == pair[1]:
+            yield Problem(dotted("comparisons", index), f"compares {pair[0]!r} with itself")
         for variant in set(pair) - known:
             message = f"unknown variant {variant!r}; {allowed(variant, known)}"
             yield Problem(dotted("comparisons", index), message)
@@ -153,18 +165,25 @@ def _name_problems(
 
 
 def search_problems(study: Study, cells: Sequence[Cell]) -> Iterator[Problem]:
-    """Yield what is wrong with the values of a search, for the configs that lack other problems."""
+    """Yield what is wrong with the values of a search, for cells that lack other problems."""
     for path, overrides in [] if study.search is None else study.search.examples():
         places: dict[str, list[str]] = {}
         for cell in {_place(cell): cell for cell in cells}.values():
             try:
-                problems = list(_problems_of(cell.of_trial(Trial("example", overrides))))
+                trial = cell.of_trial(Trial("example", overrides))
+                problems = [*_replaced_by_study(cell, trial), *_problems_of(trial)]
             except ConfigError as error:
                 problems = list(error.problems)
             for problem in problems:
                 places.setdefault(str(problem), []).append(_place(cell))
         for message, names in places.items():
             yield Problem(dotted("search", path), f"{_listed(names)}: {message}")
+
+
+def _replaced_by_study(cell: Cell, trial: Cell) -> Iterator[Problem]:
+    for key, of_study in REPLACED.items():
+        if trial.plan.raw.get(key) != cell.plan.raw.get(key):
+            yield Problem(key, f"belongs to the study's `{of_study}`, and not to a search")
 
 
 def _problems_of(cell: Cell, *, reads_data: bool = False) -> Iterator[Problem]:

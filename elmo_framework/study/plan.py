@@ -20,6 +20,9 @@ from elmo_framework.study.run_plan import RunPlan
 from elmo_framework.study.search import Trial
 from elmo_framework.study.study import Study
 
+REPLACED = {"random_seed": "seeds", "train_fraction": "fractions"}
+"""Keys of a config that keys of the study replace."""
+
 _METRIC = "-loss"
 """The default of `trainer.validation_metric`."""
 
@@ -80,13 +83,10 @@ class Cell:
 
 def load_configs(
     study: Study, *, external_variables: Mapping[str, str] | None = None
-) -> dict[str, dict[str, Any]]:
-    """Return the configs of a study by name; those that are files are read.
-
-    Raises:
-        ConfigError: with the problem of each file that cannot be read.
-    """
-    configs, problems = {}, []
+) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
+    """Return the configs of a study by name, and the problem of each file that cannot be read."""
+    configs: dict[str, dict[str, Any]] = {}
+    problems: list[Problem] = []
     for name, each in study.configs.items():
         if not isinstance(each.config, Path):
             configs[name] = each.config
@@ -95,9 +95,7 @@ def load_configs(
             configs[name] = Config.load(each.config, external_variables=external_variables).raw
         except ConfigError as error:
             problems.append(Problem(dotted("configs", name, "config"), str(error)))
-    if problems:
-        raise ConfigError("configs of the study", problems)
-    return configs
+    return configs, problems
 
 
 def cells_of(study: Study, configs: Mapping[str, Mapping[str, Any]], *, source: str) -> list[Cell]:
@@ -123,9 +121,11 @@ def cells_of(study: Study, configs: Mapping[str, Mapping[str, Any]], *, source: 
                     Problem(f"{place}: {each.path}", each.message) for each in error.problems
                 ]
                 continue
-            if study.fractions and raw.get("train_fraction") != base.get("train_fraction"):
-                message = "has no effect: the study's `fractions` replace it"
-                problems.append(Problem(f"{place}: train_fraction", message))
+            problems += [
+                Problem(f"{place}: {key}", f"has no effect: the study's `{of_study}` replace it")
+                for key, of_study in REPLACED.items()
+                if getattr(study, of_study) and raw.get(key) != base.get(key)
+            ]
             cells += _cells(study, name, variant, raw, source)
     problems += _incomparable(study, cells)
     if problems:

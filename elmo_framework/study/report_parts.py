@@ -117,7 +117,11 @@ def _section_part(section: Section) -> ReportPart:
     if {row.fraction for row in section.rows} == {1.0}:
         tables = [table.without("data") for table in tables]
     panel = _panel(section)
-    over = ", intervals over seeds only" if section.obstacle else ""
+    over = ""
+    if section.obstacle:
+        over = ", intervals over seeds only"
+    elif all(len(row.runs) == 1 for row in section.rows):
+        over = ", intervals over examples only"
     obstacle = f" Intervals are over seeds only: {section.obstacle}." if section.obstacle else ""
     better = "larger" if section.metric.startswith("+") else "smaller"
     further = "" if all(row.num_planned for row in section.rows) else _FURTHER

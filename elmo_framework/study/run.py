@@ -119,7 +119,7 @@ def remove_changed(state: StudyState) -> None:
 
 
 def _duration(minutes: float) -> str:
-    return f"{minutes:.1f} minutes" if minutes >= 1 else f"{60 * minutes:.0f} seconds"
+    return f"{minutes:.1f} minutes" if minutes >= 1 else plural(round(60 * minutes), "second")
 
 
 @contextmanager

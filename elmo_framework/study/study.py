@@ -83,7 +83,7 @@ class Study(Registrable):
         """The number of runs of a config in a variant with a fraction, with those of a search."""
         if self.search is None:
             return len(self.seeds)
-        num_tried = min(self.search.num_seeds, len(self.seeds))
+        num_tried = self.search.num_seeds
         return self.search.num_trials * num_tried + len(self.seeds) - num_tried
 
     def variants_of(self, config: str) -> list[str]:

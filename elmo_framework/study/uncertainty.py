@@ -115,8 +115,11 @@ def _load_terms(runs: Sequence[RunScore], folder: StudyFolder) -> tuple[str, lis
     if not runs:
         return "there are no runs", []
     paths = [folder.terms(run.record.name, run.split) for run in runs]
-    if not all(path.is_file() for path in paths):
-        return "the records have no terms of the examples", []
+    if lacking := [path for path in paths if not path.is_file()]:
+        message = "the records have no terms of the examples"
+        if len(lacking) < len(paths):
+            message = f"{lacking[0].relative_to(folder.path)} is missing"
+        return message, []
     terms = [ExampleTerms.load(path) for path in paths]
     is_one = len({each.digest for each in terms}) == 1
     return "" if is_one else "the runs are scored on different examples", terms

@@ -94,14 +94,14 @@ SECTIONS = [
             "On SQuAD, with one seed, the control has half of the gain of `mini`. These runs end "
             "after eight epochs, while the scores still rise: in the last one from 55.0 to 56.8 "
             "without ELMo, and from 66.1 to 66.5 with `mini`. On SST-5, the gain of 1.8 points may "
-            "be chance: the interval is −0.03 to 3.7, and p is 0.056 (0.17 after Holm's "
+            "be chance: the interval is \u22120.03 to 3.7, and p is 0.056 (0.17 after Holm's "
             "correction). A tagger and a classifier that see characters only, without GloVe, are "
             "below the best baseline without a network; no settings were searched for them."
             "\n\n"
             "**NER: a gain on rare names only.** Where a word of a name in a sentence is not among "
             "the 100,000 most frequent ones of GloVe, `mini` adds 2.3 points (1.7 to 3.0) to the "
             "names of the sentence. In the other sentences, which have 73 % of the names, there is "
-            "no clear difference (−0.3, from −0.6 to 0.1). The control loses points in "
+            "no clear difference (\u22120.3, from \u22120.6 to 0.1). The control loses points in "
             "both: 1.5 and 2.0. These are five seeds on development and test data, with 95 % "
             "intervals over sentences only (`benchmarks/name_frequency.py`). We chose this split "
             "after looking at seeds 1 and 2."
@@ -202,9 +202,9 @@ SECTIONS = [
             "The paper shows neighbors of one word. Here it is a measure: over 50 frequent "
             "polysemous lemmas of SemCor, the ratio of the ten nearest occurrences of the lemma "
             "that have the same sense. Random neighbors have 51.3 (`prior` in the records). The "
-            "layers of both LSTMs are above that, above GloVe and above layer 0. GloVe and layer 0 "
-            "give all occurrences of a word form one vector, so they tell senses apart by the forms "
-            "of the lemma only."
+            "layers of both LSTMs are above that, above GloVe and above layer 0. GloVe and layer "
+            "0 give all occurrences of a word form one vector, so they tell senses apart by the "
+            "forms of the lemma only."
         ),
         paper={"neighbors": ()},
         paper_columns=(),
@@ -219,7 +219,7 @@ SECTIONS = [
             "senseval2 is here; semeval2007 is the development data. `first sense` is that of "
             "WordNet, and `most frequent` that of SemCor. Lemmas that SemCor lacks get the first "
             "sense. Each LSTM adds to layer 0, but `mini` is not "
-            "above the first sense (layer 2: −1.1, from −3.1 to 0.9), which the paper's "
+            "above the first sense (layer 2: \u22121.1, from \u22123.1 to 0.9), which the paper's "
             "biLM is. That one has read 20 times as much text, and its layers are four times as "
             "large."
         ),

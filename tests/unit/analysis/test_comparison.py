@@ -135,6 +135,20 @@ def test_equal_seeds_are_paired_in_any_order():
     assert compare_scored(runs[:1], others[:1]).seeds is None
 
 
+def test_runs_of_a_side_that_differ_in_more_than_seeds_are_named(caplog):
+    runs = [classifier("xxyy", seed=seed) for seed in (1, 2)]
+    compare_scored(runs, runs)
+    assert not caplog.messages
+    settings = {"train_data_path": "a/train.txt", "model": {"type": "bcn", "dropout": 0.1}}
+    changed = {"train_data_path": "b/train.txt", "model": {"type": "bcn", "dropout": 0.2}}
+    first, second = (
+        replace(run, config={**run.config, **keys})
+        for run, keys in zip(runs, (settings, changed), strict=True)
+    )
+    compare_scored([first, second], runs)
+    assert caplog.messages == ["runs of one side differ in more than their seeds: model.dropout"]
+
+
 def test_several_runs_average_their_effects():
     runs = [classifier("xxyy", seed=1), classifier("xxyx", seed=2)]
     result = compare_scored(runs, [classifier("xxyx", seed=3)])

@@ -272,6 +272,16 @@ def test_columns_that_a_table_lacks_are_named(bilm: Path, text: str, capsys, cap
     assert not caplog.text
 
 
+def test_lists_of_a_record_are_kept(bilm: Path, text: str, capsys) -> None:
+    Path("items.jsonl").write_text(
+        '{"sentence": "a bank", "spans": "1", "tags": ["x", {"y": 1}]}\n'
+    )
+    (row,) = rows(printed(capsys, bilm, "items.jsonl", "--regions", "spans"))
+    assert row["tags"] == '["x", {"y": 1}]'
+    line = printed(capsys, bilm, "items.jsonl", "--regions", "spans", "--format", "jsonl")
+    assert json.loads(line)["tags"] == ["x", {"y": 1}]
+
+
 @pytest.mark.parametrize(
     ("span", "message"),
     [
@@ -318,7 +328,9 @@ def test_standard_input_is_text_only(bilm: Path, text: str, capsys) -> None:
 
 def test_text_without_words_is_refused(bilm: Path, text: str, capsys) -> None:
     Path("blank.txt").write_text("\n \n")
-    assert error(capsys, bilm, "blank.txt") == "nothing to score: the input has no words"
+    assert error(capsys, bilm, "blank.txt") == (
+        "nothing to score: the input has no words, or no regions"
+    )
 
 
 def test_a_bilm_without_a_softmax_is_refused_in_one_line(tmp_path: Path, text: str, capsys) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
+from annotated_types import MinLen
 from pydantic import ValidationError
 
-from elmo_framework.config.plain import adapter, read
+from elmo_framework.config.plain import adapter, problems, read
 
 
 def test_type_of_a_parameter_gets_one_adapter() -> None:
@@ -26,3 +27,10 @@ def test_equal_types_keep_their_own_messages() -> None:
 def test_url_of_a_relative_file_is_a_problem_of_its_key() -> None:
     with pytest.raises(ValidationError, match="write file:///absolute/path"):
         read(Path, "file://data.txt")
+
+
+def test_an_empty_list_needs_an_item() -> None:
+    with pytest.raises(ValidationError) as caught:
+        read(Annotated[list[int], MinLen(1)], [])
+    (problem,) = problems(caught.value, [], "seeds")
+    assert str(problem) == "seeds: needs at least 1 item"

@@ -11,9 +11,15 @@ from elmo_framework.commands.main import main
 from elmo_framework.config.load import Config
 from elmo_framework.config.overrides import with_merged
 from elmo_framework.errors import ConfigError
-from elmo_framework.study.check import LoadedStudy, cell_problems, load_study
+from elmo_framework.study.check import (
+    LoadedStudy,
+    cell_problems,
+    load_study,
+    require_sound,
+    search_problems,
+)
 from elmo_framework.study.search import Trial
-from tests.experiment.studies import state_of, study, tagger, write
+from tests.experiment.studies import record_of, state_of, study, tagger, write
 
 
 def loaded(**changes: Any) -> LoadedStudy:
@@ -136,6 +142,38 @@ def test_fractions_of_variants_are_those_of_the_study_and_comparable() -> None:
     ]
 
 
+def test_seeds_of_variants_are_those_of_the_study() -> None:
+    config = {"config": tagger(random_seed=3), "variants": {"a": {}, "b": {"random_seed": 7}}}
+    assert problems(configs={"ner": config}) == [
+        "variant 'b' of config 'ner': random_seed: has no effect: the study's `seeds` replace it"
+    ]
+
+
+def test_a_search_has_neither_seeds_nor_fractions() -> None:
+    trials = [{"random_seed": 8}, {"train_fraction": 0.1}, {"model.encoder.hidden_size": 4}]
+    study_ = loaded(
+        configs={"ner": {"config": tagger()}}, search={"type": "list", "trials": trials}
+    )
+    assert [str(each) for each in search_problems(study_.study, study_.cells)] == [
+        "search.trials[0]: ner/default: random_seed: belongs to the study's `seeds`, and not to a "
+        "search",
+        "search.trials[1]: ner/default: train_fraction: belongs to the study's `fractions`, and "
+        "not to a search",
+    ]
+
+
+def test_problems_of_a_search_are_reported_with_those_of_variants() -> None:
+    variants = {"good": {}, "bad": {"model.encoder.hidden_size": -1}}
+    search = {"type": "list", "trials": [{"trainer.num_epochs": 0}]}
+    study_ = loaded(configs={"ner": {"config": tagger(), "variants": variants}}, search=search)
+    with pytest.raises(ConfigError) as error:
+        require_sound(study_, study_.cells)
+    assert [problem.path for problem in error.value.problems] == [
+        "ner/bad: model.encoder.hidden_size",
+        "search.trials[0]",
+    ]
+
+
 def test_unknown_metric_is_a_problem_with_its_config() -> None:
     configs = {"ner": {"config": tagger(), "metric": "+f1-measure"}}
     (problem,) = cell_problems(loaded(configs=configs).cells)
@@ -156,15 +194,33 @@ def test_all_problems_of_a_study_are_reported_at_once() -> None:
         configs={"n/r": {"config": tagger(), "metric": "f1"}},
         variants={"a b": {}},
         seeds=[1, 1],
-        comparisons=[["a b", "c"]],
+        comparisons=[["a b", "c"], ["a b", "a b"]],
+        search={"type": "list", "trials": [{}], "num_seeds": 3},
     ) == [
         "configs.n/r: is a part of file names: use letters, digits, '.', '_', '+' and '-'",
         "variants.a b: is a part of file names: use letters, digits, '.', '_', '+' and '-'",
         "configs.n/r.metric: is 'f1'; write '+' before the name when larger is better, '-' when "
         "smaller is",
         "seeds: has a value twice: [1, 1]",
+        "search.num_seeds: is 3; the study has 2 seeds",
         "comparisons[0]: unknown variant 'c'; choose from a b.",
+        "comparisons[1]: compares 'a b' with itself",
     ]
+
+
+def test_problems_of_files_and_of_overrides_are_reported_with_those_of_the_study() -> None:
+    configs = {
+        "ner": {"config": tagger(), "variants": {"a": {"model.encodr.x": 1}}},
+        "gone": {"config": "gone.jsonnet"},
+    }
+    with pytest.raises(ConfigError) as error:
+        loaded(configs=configs, seeds=[1, 1])
+    assert [problem.path for problem in error.value.problems] == [
+        "seeds",
+        "configs.gone.config",
+        "variant 'a' of config 'ner': model.encodr.x",
+    ]
+    assert str(error.value).startswith("s.json: 3 problems")
 
 
 def test_names_that_differ_in_case_only_are_refused() -> None:
@@ -204,9 +260,10 @@ def test_counts_include_the_runs_of_a_search() -> None:
         "seeds": 3,
         "trials": 3,
     }
-    many = loaded(seeds=[1, 2], search={**search, "num_seeds": 5}).counts
-    assert many["runs"] == 2 * 3 * 2
     assert "trials" not in loaded().counts
+    assert problems(seeds=[1, 2], search={**search, "num_seeds": 5}) == [
+        "search.num_seeds: is 5; the study has 2 seeds"
+    ]
 
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"]], ids=["train", "dry run"])
@@ -217,6 +274,19 @@ def test_fraction_that_is_no_number_is_a_problem_of_its_config(
     raw = study(configs={"ner": {"config": tagger(train_fraction=[0.5])}}, search=search)
     assert main(["study", str(write(tmp_path, raw)), "-s", str(tmp_path / "study"), *flags]) == 2
     assert "ner/default: train_fraction: Input should be a valid number" in capsys.readouterr().err
+
+
+def test_dry_run_counts_runs_of_another_config(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = state_of(study(), tmp_path / "study")
+    record_of(state.runs()[0].plan, state)
+    raw = study(configs={"ner": {"config": tagger(train_fraction=0.5)}}, variants={"none": {}})
+    raw["fractions"] = [1.0]
+    raw["configs"]["ner"]["config"]["trainer"]["num_epochs"] = 7
+    path = str(write(tmp_path, raw))
+    assert main(["study", path, "-s", str(tmp_path / "study"), "--dry-run"]) == 0
+    assert "; 1 run of another config, which only --force replaces" in capsys.readouterr().out
 
 
 def test_study_lists_all_wrong_keys_of_its_search(

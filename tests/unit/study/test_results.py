@@ -62,6 +62,14 @@ def test_interval_over_seeds_is_that_of_student(tmp_path: Path) -> None:
     assert section.obstacle == "the records have no terms of the examples"
 
 
+def test_file_of_terms_that_is_missing_is_named(tmp_path: Path) -> None:
+    add_run(tmp_path, "mini", 1, [1, 0, 1])
+    add_record(tmp_path, "mini", 2, 0.9)
+    assert results(tmp_path).sections[0].obstacle == (
+        "results/ner/mini/seed-2.validation.npz is missing"
+    )
+
+
 def test_rounding_is_no_variance_between_seeds(tmp_path: Path) -> None:
     scores = {"mini": [0.80, 0.82], "none": [0.70, 0.72]}  # 0.82 - 0.72 is 0.1 but for rounding
     for variant, of_variant in scores.items():

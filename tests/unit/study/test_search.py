@@ -14,7 +14,7 @@ import pytest
 
 from elmo_framework import components
 from elmo_framework.config.parse import check, parse
-from elmo_framework.errors import BuildError, RunError
+from elmo_framework.errors import BuildError
 from elmo_framework.study.distribution import Distribution
 from elmo_framework.study.search import PrunedError, Search, Trial
 from elmo_framework.training.state import TrainingState
@@ -325,5 +325,5 @@ def test_other_samplers_suggest_different_values(sampler: str, tmp_path: Path) -
 
 def test_without_optuna_the_message_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(RunError, match=r"optuna is not installed; run: pip install .*\[sweep\]"):
+    with pytest.raises(BuildError, match=r"optuna is not installed; run: pip install .*\[sweep\]"):
         search(type="optuna", space=SPACE)

@@ -11,7 +11,7 @@ import pytest
 
 from elmo_framework import components
 from elmo_framework.config.parse import parse
-from elmo_framework.errors import RunError
+from elmo_framework.errors import BuildError, RunError
 from elmo_framework.study.executor import Executor, JobEnd, RunJob, Workers
 from elmo_framework.study.folder import StudyFolder
 from elmo_framework.study.run_plan import RunPlan
@@ -137,5 +137,7 @@ def test_without_slurm_the_error_says_so(tmp_path: Path) -> None:
 
 def test_without_submitit_the_message_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(RunError, match=r"submitit is not installed; run: pip install .*\[slurm\]"):
+    with pytest.raises(
+        BuildError, match=r"submitit is not installed; run: pip install .*\[slurm\]"
+    ):
         executor()
