@@ -80,6 +80,9 @@ class Section:
 # data, as in the studies.
 _MINUTES = {"squad": 15, "snli": 8, "srl": 3, "coreference": 20, "ner": 7, "sst": 11}
 
+# Minutes of a run of the biLMs of the appendix, and of the search for settings of baselines.
+_FURTHER = {"bilms": 18, "baselines": 58}
+
 _LAYERS = {"glove": "GloVe", "layer0": "layer 0", "layer1": "layer 1", "layer2": "layer 2"}
 _VECTORS = {**_LAYERS, "average": "average"}
 
@@ -349,7 +352,7 @@ def planned_runs(study: Path) -> Sequence[tuple[Cell, int]]:
     return [
         (Cell(name, variant, fraction), seed)
         for name, entry in raw["configs"].items()
-        for variant in raw.get("variants", {}) | entry.get("variants", {})
+        for variant in raw.get("variants", {}) | entry.get("variants", {}) or ["default"]
         for fraction in raw.get("fractions") or [entry["config"].get("train_fraction", 1.0)]
         for seed in raw["seeds"]
     ]
@@ -361,6 +364,17 @@ def page(of_sections: Sequence[State]) -> str:
     return "\n".join(
         [_INTRODUCTION, *map(_shown_section, of_sections), *_layer_weights(table1.records)]
     )
+
+
+def further_states(results: Path = RESULTS, studies: Path = STUDIES) -> list[State]:
+    """Return the state of the studies without a table of their own; see `states`."""
+    found = []
+    for name, minutes in _FURTHER.items():
+        planned = planned_runs(studies / f"{name}.jsonnet")
+        by_config = {cell.config: minutes for cell, _ in planned}
+        section = Section(name, name, "", {}, (), {}, by_config)
+        found.append(State(section, planned, read_records(results / name / "results")))
+    return found
 
 
 def overview(of_sections: Sequence[State]) -> str:
@@ -497,7 +511,7 @@ def main() -> None:
     parser = ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--missing", action="store_true", help="only list the missing runs")
     if parser.parse_args().missing:
-        print(overview(states()))  # noqa: T201
+        print(overview([*states(), *further_states()]))  # noqa: T201
     else:
         of_sections = states()
         PAGE.write_text(page(of_sections), encoding="utf-8")

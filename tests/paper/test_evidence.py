@@ -7,7 +7,7 @@ from pathlib import Path
 
 import evidence
 import pytest
-from evidence import PAGE, RESULTS, SECTIONS, overview, page, states
+from evidence import PAGE, RESULTS, SECTIONS, further_states, overview, page, states
 from figure1 import draw, layer_weights
 
 from elmo_framework.study import Record
@@ -61,7 +61,9 @@ def test_a_page_without_records_names_all_runs(tmp_path: Path) -> None:
     assert text.count("Not run: ") == len(SECTIONS) + 1
     assert "Not run: 100 of 100 runs of `table1.jsonnet`, about " in text
     assert "Not run: this needs the records of Table 1." in text
-    assert overview(empty).splitlines()[1].split()[:3] == ["table1", "100", "100"]
+    _, table1, *_, bilms, _ = overview([*empty, *further_states(tmp_path)]).splitlines()
+    assert table1.split()[:3] == ["table1", "100", "100"]
+    assert bilms.split() == ["bilms", "5", "5", "1.5"]
 
 
 def test_values_are_means_of_test_scores(tmp_path: Path) -> None:
