@@ -243,6 +243,13 @@ def test_score_refuses_an_encoder_without_next_words(root: Path, tmp_path: Path,
     assert "has no probability of the next word" in capsys.readouterr().err
 
 
+def test_evaluate_names_the_command_that_scores(root: Path, tmp_path: Path, capsys) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("Anna left\n")
+    assert main(["evaluate", str(root / "bert"), str(text)]) == 2
+    assert "bert is a transformer; `elmo score` scores text with it" in capsys.readouterr().err
+
+
 def test_report_shows_neighbors_by_the_transformer_of_the_run(root: Path, tmp_path: Path) -> None:
     text, page = tmp_path / "text.txt", tmp_path / "page.html"
     text.write_text("the dog ran\na dog sat\nno cat\n")
