@@ -85,9 +85,13 @@ class Scale:
         return text.replace("-", MINUS)
 
     def show_interval(self, estimate: Estimate, *, sign: str = "") -> str:
+        """Format an interval, within the range of the scores; `sign` is for differences."""
         if estimate.interval is None:
             return NONE
-        return " to ".join(self.show(value, sign=sign) for value in estimate.interval)
+        low, high = estimate.interval
+        if self.is_percent:  # a few seeds can give more than the range
+            low, high = max(low, -1.0 if sign else 0.0), min(high, 1.0)
+        return " to ".join(self.show(value, sign=sign) for value in (low, high))
 
 
 def percent(fraction: float) -> str:

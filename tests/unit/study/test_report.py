@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from elmo_framework.analysis.statistics import Estimate
 from elmo_framework.study import report
 from elmo_framework.study.report import InterimResults, write_results
 from elmo_framework.study.state import StudyState
-from elmo_framework.study.tables import MINUS, NONE, show_reduction
+from elmo_framework.study.tables import MINUS, NONE, Scale, show_reduction
 from tests.unit.study.studies import CONFIG, add_record, add_run, add_trials, study_state
 
 MIXED = {f"mix.s_{layer}": weight for layer, weight in enumerate((0.2, 0.5, 0.3))} | {
@@ -265,6 +266,21 @@ def test_a_metric_that_fails_does_not_stop_the_study(
     monkeypatch.setattr(report, "write_results", failing)
     InterimResults().update(study_state(tmp_path))
     assert capsys.readouterr().err == "no interim results: of a plugin\n"
+
+
+@pytest.mark.parametrize(
+    ("metric", "interval", "sign", "text"),
+    [
+        ("+accuracy", (-0.87, 1.37), "", "0.00 to 100.00"),
+        ("+accuracy", (-1.5, 0.25), "+", f"{MINUS}100.00 to +25.00"),
+        ("-loss", (-1.5, 0.25), "", f"{MINUS}1.5 to 0.25"),
+    ],
+)
+def test_intervals_end_where_scores_do(
+    metric: str, interval: tuple[float, float], sign: str, text: str
+) -> None:
+    scale = Scale.of(metric, [0.25])
+    assert scale.show_interval(Estimate(0.25, interval, None), sign=sign) == text
 
 
 @pytest.mark.parametrize(
