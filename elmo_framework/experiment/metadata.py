@@ -121,8 +121,8 @@ class RunRecord:
     def _is_moved(self, change: Change) -> bool:
         """Return whether only a path has changed, and not the files at the path.
 
-        That is seen by digests for data and biLMs. Another file must have the same relative path
-        as before; `write_metadata` compares its content.
+        That is seen by digests. A file without one, of an earlier version, must have the same
+        relative path as before.
         """
         path, before, now = change
         if not (isinstance(before, str) and isinstance(now, str)):
@@ -134,6 +134,9 @@ class RunRecord:
             if path in model.keys:
                 expected = expected_digest(self.run, model)
                 return expected is not None and expected == model.digest()
+        recorded = self.run.read_digests().get("files", {}).get(path)
+        if recorded is not None:
+            return recorded == digests_of_other_files(self.parsed).get(path)
         paths = {leaf.path for leaf in leaves(self.parsed) if isinstance(leaf.value, Path)}
         configured = value_at(self.config.raw, path)
         return path in paths and configured == value_at(self.run.read(self.run.given), path)

@@ -182,6 +182,8 @@ def test_recovery_needs_the_same_word_vectors(
     del metadata["digests"]["files"]  # as of an earlier version
     (tmp_path / "run/metadata.json").write_text(json.dumps(metadata))
     assert train(NER, tmp_path / "run", changes, "--recover") == 0
+    tokens["pretrained_file"] = str(vectors.rename(tmp_path / "moved.txt"))
+    assert train(NER, tmp_path / "run", changes, "--recover") == 0
 
 
 def test_a_second_process_in_the_same_folder_is_refused(
