@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +118,15 @@ def test_a_killed_process_is_resumed(
 def launched(command: list[str], result: str) -> subprocess.Popen[bytes]:
     """Start what stands for `torchrun`: it fails when its one worker is killed."""
     run = Path(command[command.index("-s") + 1])
-    script = (
-        f"echo > {run / result}"
-        if "--recover" in command
-        else f"mkdir -p {run}/checkpoints/step-1; sleep 60 & wait $!; exit $(($? == 137))"
-    )
-    return subprocess.Popen(["bash", "-c", script])
+    if "--recover" in command:
+        return subprocess.Popen(["bash", "-c", f"echo > {run / result}"])
+    run.mkdir()
+    script = f"sleep 60 & echo > {run}/started; wait $!; exit $(($? == 137))"
+    process = subprocess.Popen(["bash", "-c", script])
+    while not (run / "started").exists():  # the worker is killed once there is a checkpoint
+        time.sleep(0.01)
+    (run / "checkpoints/step-1").mkdir(parents=True)
+    return process
 
 
 @pytest.mark.parametrize(("words", "minutes"), [([], (0.1, 0.1)), (["--minutes", "3"], (3, 0.1))])
