@@ -26,6 +26,7 @@ from elmo_framework.experiment.experiment import Experiment
 from elmo_framework.experiment.run_directory import RunDirectory
 from elmo_framework.io.archives import local_folder
 from elmo_framework.io.remote import RemotePath, as_path
+from elmo_framework.layers.transformer_files import is_transformer
 from elmo_framework.training.process_group import choose_device
 
 NUM_ROWS, _NUM_STEPS = 16, 20
@@ -59,11 +60,13 @@ def is_bilm(place: str) -> bool:
     """Return whether a place is the folder or the name of a biLM, and not a run directory.
 
     Raises:
-        RunError: it could be a name, and is none.
+        RunError: it could be a name, and is none; or it is the folder of a transformer.
     """
     path, names = as_path(place), (*PACKAGED, *PUBLISHED)
     if isinstance(path, RemotePath) or path.exists():
         folder = local_folder(path)
+        if is_transformer(folder):
+            raise RunError(f"{place} is a transformer; `elmo score` scores text with it")
         return not RunDirectory(folder).config.is_file() and holds_bilm(folder)
     if path.name == place and place not in names:
         raise RunError(

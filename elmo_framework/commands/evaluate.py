@@ -159,7 +159,6 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         """
         from elmo_framework.analysis.bilm_scorer import NUM_ROWS, is_bilm, load_bilm_scorer
         from elmo_framework.compat.allennlp.recognize import is_allennlp_archive
-        from elmo_framework.layers.transformer_files import is_transformer
 
         for_bilm = {"--tokenizer": self.tokenizer}
         for_run = {
@@ -171,8 +170,6 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
             "--calibrate": self.calibrate,
             "--weights-file": self.weights_file,
         }
-        if is_transformer(Path(self.run_or_bilm)):
-            raise RunError(f"{self.run_or_bilm} is a transformer; `elmo score` scores text with it")
         is_for_bilm = not is_allennlp_archive(self.run_or_bilm) and is_bilm(self.run_or_bilm)
         for flag, value in (for_run if is_for_bilm else for_bilm).items():
             if value:
