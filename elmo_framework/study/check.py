@@ -89,11 +89,22 @@ def load_study(
 
 def cell_problems(cells: Sequence[Cell], *, reads_data: bool = False) -> list[Problem]:
     """Return the problems of the configs of some cells, each once with the cells that have it."""
-    places: dict[Problem, list[str]] = {}
+    return _joined(_problems_by_place(cells, reads_data=reads_data))
+
+
+def _problems_by_place(cells: Sequence[Cell], *, reads_data: bool) -> dict[str, list[Problem]]:
     # A fraction is no problem of its own.
-    for cell in {_place(cell): cell for cell in cells}.values():
-        for problem in _problems_of(cell, reads_data=reads_data):
-            places.setdefault(problem, []).append(_place(cell))
+    return {
+        place: list(_problems_of(cell, reads_data=reads_data))
+        for place, cell in {_place(cell): cell for cell in cells}.items()
+    }
+
+
+def _joined(by_place: Mapping[str, Sequence[Problem]]) -> list[Problem]:
+    places: dict[Problem, list[str]] = {}
+    for place, problems in by_place.items():
+        for problem in problems:
+            places.setdefault(problem, []).append(place)
     return [
         Problem(
             f"{_listed(names)}: {problem.path}" if problem.path else _listed(names), problem.message
@@ -113,10 +124,9 @@ def require_sound(study: LoadedStudy, cells: Sequence[Cell], *, reads_data: bool
     Raises:
         ConfigError: with all problems.
     """
-    problems = cell_problems(cells, reads_data=reads_data)
-    sound = [cell for cell in cells if not (problems and list(_problems_of(cell)))]
-    problems += search_problems(study.study, sound)
-    if problems:
+    by_place = _problems_by_place(cells, reads_data=reads_data)
+    sound = [cell for cell in cells if not by_place[_place(cell)]]
+    if problems := [*_joined(by_place), *search_problems(study.study, sound)]:
         raise ConfigError(study.source, problems)
 
 
