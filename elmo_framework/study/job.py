@@ -35,6 +35,7 @@ from elmo_framework.training.callback import METRICS_LOG, read_log
 _SHOWN_LINES = 3
 _START = re.compile(r"\d{4}-\d\d-\d\dT\S+ \S+")
 """The first line that each start of a run adds to its log: time and name."""
+_ERROR = "error: "
 
 _TRAINING = (
     "best_step",
@@ -62,12 +63,16 @@ def execute(job: RunJob) -> JobEnd:
 
 
 def log_tail(log: Path) -> str:
-    """Return the last lines with text that the last start of a run has logged."""
+    """Return the last lines with text that the last start of a run has logged.
+
+    Of a run that ended with an error, these are lines of its message, without the progress before.
+    """
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     lines: list[str] = []
-    for line in text.splitlines():
-        lines = [] if _START.fullmatch(line) else [*lines[-_SHOWN_LINES:], line]
-        lines = [each for each in lines if each.strip()]
+    for line in filter(str.strip, text.splitlines()):
+        is_first = _START.fullmatch(line) or line.startswith(_ERROR)
+        lines = [line] if is_first else [*lines[-_SHOWN_LINES:], line]
+    lines = [line for line in lines if not _START.fullmatch(line)]
     return "\n".join(lines[-_SHOWN_LINES:])
 
 
@@ -81,9 +86,10 @@ def _execute(job: RunJob, folder: StudyFolder) -> JobEnd:
         _do(job, folder)
     except (StoppedError, KeyboardInterrupt) as stop:
         console.info(str(stop) or "interrupted")
+        console.info("the study recovers this run when it is started again")
         return JobEnd(name, "stopped")
     except (ElmoFrameworkError, OSError) as error:
-        console.info(f"error: {error}")
+        console.info(f"{_ERROR}{error}")
     except Exception:  # noqa: BLE001  (reported like any other end of a run)
         console.info(traceback.format_exc())
     else:

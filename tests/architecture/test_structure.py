@@ -171,7 +171,7 @@ def test_the_pages_about_the_code_name_files_that_exist() -> None:
 
 def test_each_step_of_the_walks_is_in_the_file_it_names() -> None:
     page = (ROOT / "docs/architecture.md").read_text()
-    walks = re.search(r"^## Three walks\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    walks = re.search(r"^## Four walks\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     assert walks is not None
     steps = re.findall(r"^(\d+)\. (.*?)\((`[^()]*`)\)\.$", walks[1], re.MULTILINE | re.DOTALL)
     assert len(steps) == len(re.findall(r"^\d+\. ", walks[1], re.MULTILINE))

@@ -174,7 +174,7 @@ def test_a_failed_run_is_listed_with_its_message(tmp_path: Path) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(
             "2026-11-22T10:00:00.123+00:00 ner/none/seed-1\nerror: no space left\n"
-            "2026-11-22T11:00:00.123+00:00 ner/none/seed-1\n\nerror: the loss is nan\n"
+            "2026-11-22T11:00:00.123+00:00 ner/none/seed-1\nepoch 1/2\n\nerror: the loss is nan\n"
         )
     missing = Results.of(state).missing
     assert missing["ner/none/seed-1"] == "failed: its process was ended by SIGKILL"
