@@ -17,7 +17,6 @@ from elmo_framework.analysis.scored_run import (
     EvaluationSplit,
     ScoredRun,
     require_comparable,
-    require_distinct,
     scored_runs,
 )
 from elmo_framework.analysis.statistics import (
@@ -32,6 +31,7 @@ from elmo_framework.analysis.statistics import (
 from elmo_framework.console import plural
 from elmo_framework.errors import RunError, allowed
 from elmo_framework.experiment.config_changes import changes
+from elmo_framework.experiment.run_directory import require_distinct
 from elmo_framework.experiment.terms import ExampleTerms
 from elmo_framework.training.evaluator import sign_of
 

@@ -19,10 +19,9 @@ from elmo_framework.analysis.reported_run import (
     read_reported_runs,
     shortened,
 )
-from elmo_framework.analysis.scored_run import require_distinct
 from elmo_framework.analysis.shading import COLORS, shaded_words, strongest
 from elmo_framework.experiment.load_run import bilm_of
-from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.run_directory import RunDirectory, require_distinct
 from elmo_framework.io.files import writing
 
 _FROM_CONFIG = ("train_data_path", "validation_data_path", "random_seed")

@@ -187,14 +187,6 @@ def _data(run: RunDirectory, split: EvaluationSplit) -> tuple[str, float | None]
     return run.read_digests().get("data", {}).get(path) or path, fraction
 
 
-def require_distinct(paths: Sequence[Path]) -> None:
-    """Raise RunError if a run is listed twice, also by another path."""
-    places = [path.resolve() for path in paths]
-    repeated = [path for path in paths if places.count(path.resolve()) > 1]
-    if repeated:
-        raise RunError(f"{repeated[0]} is listed twice; name each run once")
-
-
 def require_comparable(runs: Sequence[ScoredRun]) -> None:
     """Check that runs are different runs of one task, scored on the same examples.
 

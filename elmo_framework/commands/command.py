@@ -170,15 +170,17 @@ def load_runs(
     """Load a run, or an ensemble of it and further runs.
 
     Raises:
-        RunError: `combine` without an ensemble; or as of `load`.
+        RunError: `combine` without an ensemble, or a run is listed twice; or as of `load`.
         DataError: as of `load`.
     """
     from elmo_framework.compat.allennlp.load import load
+    from elmo_framework.experiment.run_directory import require_distinct
 
     if combine is not None and not ensemble:
         raise RunError("--combine needs --ensemble, which names the other runs")
     if weights_file is not None and ensemble:
         raise RunError("--weights-file is for one run; remove --ensemble")
+    require_distinct([run, *ensemble])
     return load(
         [run, *ensemble] if ensemble else run,
         combine=combine or "mean",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -201,3 +201,11 @@ class RunDirectory:
         if not isinstance(digests, dict):
             raise RunError(f"{self.metadata}: the digests of the run are missing")
         return digests
+
+
+def require_distinct(paths: Sequence[Path]) -> None:
+    """Raise RunError if a run is listed twice, also by another path."""
+    places = [path.resolve() for path in paths]
+    repeated = [path for path in paths if places.count(path.resolve()) > 1]
+    if repeated:
+        raise RunError(f"{repeated[0]} is listed twice; name each run once")

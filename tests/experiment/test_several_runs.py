@@ -139,6 +139,8 @@ def test_wrong_ensembles_are_refused(runs: Path, capsys: pytest.CaptureFixture[s
     assert "--combine needs --ensemble" in capsys.readouterr().err
     assert main(["evaluate", "mini", data, "--ensemble", run]) == 2
     assert "--ensemble is for a run, and mini is a biLM" in capsys.readouterr().err
+    assert main(["evaluate", run, data, "--ensemble", f"{run}/../long-1"]) == 2
+    assert f"{run} is listed twice; name each run once" in capsys.readouterr().err
     with pytest.raises(ValueError, match="an ensemble needs at least one run"):
         load([])
 
