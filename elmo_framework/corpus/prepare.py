@@ -22,10 +22,10 @@ from elmo_framework.corpus.assemble import assemble
 from elmo_framework.corpus.blocks import text_files
 from elmo_framework.corpus.job import PreparationJob
 from elmo_framework.corpus.manifest import KIND, MANIFEST, SPLITS, Manifest
-from elmo_framework.corpus.tables import LONGEST_WORD, require_pieces
+from elmo_framework.corpus.tables import BOUNDARIES, LONGEST_WORD, require_pieces
 from elmo_framework.corpus.tokenize import TextTokenizer
 from elmo_framework.corpus.tokenized_blocks import TokenizedBlocks
-from elmo_framework.corpus.vocabulary_file import read_vocabulary_file
+from elmo_framework.corpus.vocabulary_file import SPECIAL_WORDS, read_vocabulary_file
 from elmo_framework.data.formats.text_files import STANDARD_INPUT
 from elmo_framework.errors import RunError, error_path
 from elmo_framework.io.files import remove_folder, repairable, replacing, write_text
@@ -181,9 +181,9 @@ def _report(output: Path, manifest: Manifest) -> None:
         sentences, words = plural(number["sentences"], "sentence"), plural(number["words"], "word")
         ratio = _unknown_ratio(number)
         console.info(f"  {split}: {sentences}, {words}, {ratio:.2%} of them not in the vocabulary")
-    console.info(
-        f"  {counts['distinct_words']:,} distinct words, {counts['vocabulary']:,} in the vocabulary"
-    )
+    num_words = counts["distinct_words"] - len(BOUNDARIES)
+    num_in_vocabulary = counts["vocabulary"] - len(SPECIAL_WORDS)
+    console.info(f"  {num_words:,} distinct words; the vocabulary has {num_in_vocabulary:,}")
     if "pieces" in counts:
         per_word = counts["pieces"]["per_word"]
         console.info(f"  {counts['pieces']['distinct']:,} pieces, {per_word:.2f} in a word")

@@ -32,7 +32,7 @@ INDEXER = ElmoCharacterIndexer()
 LONGEST_WORD = INDEXER.max_characters - 2
 """The maximum number of bytes of a word that a biLM sees."""
 
-_BOUNDARIES = (BEGIN_SENTENCE, END_SENTENCE)
+BOUNDARIES = (BEGIN_SENTENCE, END_SENTENCE)
 _WORDS_PER_BLOCK = 8192
 
 
@@ -51,9 +51,9 @@ class WordTable:
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> WordTable:
-        others = [pair for pair in counts.items() if pair[0] not in _BOUNDARIES]
+        others = [pair for pair in counts.items() if pair[0] not in BOUNDARIES]
         others.sort(key=lambda pair: (-pair[1], pair[0]))
-        words = [*_BOUNDARIES, *(word for word, _ in others)]
+        words = [*BOUNDARIES, *(word for word, _ in others)]
         return cls(words, np.array([counts.get(word, 0) for word in words], COUNT))
 
     def frequent(self, *, min_count: int, max_size: int | None) -> list[str]:
@@ -67,7 +67,7 @@ class WordTable:
         is_long = np.array([len(word.encode()) > LONGEST_WORD for word in self.words])
         return {
             "cut_words": {"distinct": int(is_long.sum()), "all": int(self.counts[is_long].sum())},
-            "boundary_words": int(self.counts[: len(_BOUNDARIES)].sum()),
+            "boundary_words": int(self.counts[: len(BOUNDARIES)].sum()),
         }
 
     def write(self, root: Path, vocabulary: Sequence[str]) -> list[Entry]:
@@ -84,7 +84,7 @@ class WordTable:
         Returns:
             The entry of the file; the number of pieces, and their mean number in a word.
         """
-        is_word = np.arange(len(self.words)) >= len(_BOUNDARIES)
+        is_word = np.arange(len(self.words)) >= len(BOUNDARIES)
         seen = np.flatnonzero(is_word & (self.counts > 0))
         words, counts = [self.words[word] for word in seen], self.counts[seen]
         content = train_pieces(words, counts, num_pieces)

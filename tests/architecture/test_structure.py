@@ -137,6 +137,12 @@ def test_every_module_is_imported_without_extras() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
+def test_a_folder_with_the_name_of_the_package_does_not_hide_it(tmp_path: Path) -> None:
+    (tmp_path / "elmo_framework").mkdir()  # as of a clone, from where it lies
+    code = "from elmo_framework import load"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
 def test_the_architecture_page_shows_the_tree_as_it_is() -> None:
     page = (ROOT / "docs/architecture.md").read_text()
     tree = re.search(r"```\nelmo_framework/\n(.*?)```", page, re.DOTALL)

@@ -115,7 +115,9 @@ def test_warns_about_a_vocabulary_that_does_not_fit(
     given = tmp_path / "vocab.txt"
     given.write_text("<S>\n</S>\n<UNK>\nThe\nCat\n.\n")
     make(vocabulary=given)
-    assert "warning: 80% of the words are not in the vocabulary" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "6 distinct words; the vocabulary has 3\n" in message  # without boundaries and <UNK>
+    assert "warning: 80% of the words are not in the vocabulary" in message
 
 
 def test_warns_about_a_text_of_four_lines(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
