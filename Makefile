@@ -131,7 +131,7 @@ paper: install $(PAPER_CONTROL)  ## train the missing runs of the paper's tables
 		$(VENV)/bin/python experiments/paper/evidence.py; \
 	done
 
-paper-check: install $(PAPER_CONTROL)  ## check the studies of the paper; list their missing runs and hours
+paper-check: install $(PAPER_CONTROL)  ## check the studies of the paper, after making the control; list missing runs and hours
 	status=0; for study in $(PAPER_CHECKED); do \
 		$(VENV)/bin/elmo check experiments/paper/$$study.jsonnet || status=$$?; \
 	done; \

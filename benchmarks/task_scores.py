@@ -134,9 +134,10 @@ def _train(run: Run, runs: Path, bilm: str | None, children: Children) -> int:
         command += ["-o", override]
     if (folder / "checkpoints").exists():
         command.append("--recover")
-    with folder.with_name(f"{folder.name}.log").open("a", encoding="utf-8") as log:
-        code = children.run(command, output=log)
-    say(f"{run.folder}: exit {code}", file=sys.stderr)
+    log = folder.with_name(f"{folder.name}.log")
+    with log.open("a", encoding="utf-8") as file:
+        code = children.run(command, output=file)
+    say(f"{run.folder}: exit {code}{f' (log: {log})' if code else ''}", file=sys.stderr)
     return code
 
 

@@ -69,6 +69,14 @@ class MetricComparison:
     p_randomization: float | None
     error_reduction: float | None
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the difference, within the limits of scores in [0, 1]."""
+        scores = *self.runs, *self.others
+        if sign_of(self.metric) > 0 and all(0 <= score <= 1 for score in scores):
+            return self.difference.interval_of_ratio(is_difference=True)
+        return self.difference.interval
+
 
 @final
 @dataclass(frozen=True)

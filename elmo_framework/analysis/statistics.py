@@ -53,6 +53,13 @@ class Estimate:
     interval: tuple[float, float] | None
     p: float | None
 
+    def interval_of_ratio(self, *, is_difference: bool) -> tuple[float, float] | None:
+        """Return the interval of a score in [0, 1], cut there: a few seeds can give a wider one."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return max(low, -1.0 if is_difference else 0.0), min(high, 1.0)
+
 
 @final
 class Resamples:

@@ -166,10 +166,8 @@ def _description(comparison: Comparison) -> str:
 
 
 def _row(each: MetricComparison) -> list[str]:
-    difference = each.difference
-    interval = "undefined"
-    if difference.interval is not None:
-        interval = "{:+.4f} to {:+.4f}".format(*difference.interval)
+    difference, bounds = each.difference, each.interval
+    interval = "undefined" if bounds is None else "{:+.4f} to {:+.4f}".format(*bounds)
     means = [f"{sum(side) / len(side):.4f}" for side in (each.runs, each.others)]
     reduction = "" if each.error_reduction is None else f"{100 * each.error_reduction:.1f} %"
     p_values = [

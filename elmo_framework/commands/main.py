@@ -130,8 +130,8 @@ _USERS_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 _SYNONYMS = {"gpu": "cuda"}  # which is nearer to cpu by its letters
 _INVALID_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)$")
 _CLOSED_OUTPUT = "standard output is closed; redirect it to /dev/null if you do not need it"
-_EPILOG = """exit codes: 0 success, 1 an internal error, 2 an error that you can fix,
-130 interrupted. `elmo COMMAND --help` shows the arguments of a command, with examples.
+_EPILOG = """exit codes: 0 success, 1 an internal error or failed runs of a study, 2 an error that
+you can fix, 130 interrupted. `elmo COMMAND --help` shows the arguments of a command, with examples.
 """
 
 

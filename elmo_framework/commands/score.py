@@ -75,7 +75,7 @@ of all unknown words) or boundary: <S>, which the backward direction predicts, a
 forward direction predicts. Totals and the sums of sentences include the boundaries. With --state
 document, a blank line or the end of a file ends a document. In R:
 
-  scores <- subset(read.delim("news.tsv", na.strings = ""), kind != "boundary")
+  scores <- subset(read.delim("news.tsv", na.strings = ""), kind == "known")
 """
 
     bilm: BiLm

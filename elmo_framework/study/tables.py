@@ -86,12 +86,12 @@ class Scale:
 
     def show_interval(self, estimate: Estimate, *, sign: str = "") -> str:
         """Format an interval, within the range of the scores; `sign` is for differences."""
-        if estimate.interval is None:
+        interval = estimate.interval
+        if self.is_percent:
+            interval = estimate.interval_of_ratio(is_difference=bool(sign))
+        if interval is None:
             return NONE
-        low, high = estimate.interval
-        if self.is_percent:  # a few seeds can give more than the range
-            low, high = max(low, -1.0 if sign else 0.0), min(high, 1.0)
-        return " to ".join(self.show(value, sign=sign) for value in (low, high))
+        return " to ".join(self.show(value, sign=sign) for value in interval)
 
 
 def percent(fraction: float) -> str:

@@ -7,8 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_framework.analysis.comparison import ChangeCounts, compare, compare_scored
+from elmo_framework.analysis.comparison import (
+    ChangeCounts,
+    MetricComparison,
+    compare,
+    compare_scored,
+)
 from elmo_framework.analysis.scored_run import ScoredRun
+from elmo_framework.analysis.statistics import Estimate
 from elmo_framework.data.labels import Classification
 from elmo_framework.errors import DataError, RunError
 from elmo_framework.experiment.terms import ExampleTerms
@@ -272,3 +278,18 @@ def test_best_thresholds_are_compared_with_an_interval():
     assert (compared.runs, compared.others) == ([1.0], [0.75])
     low, high = compared.difference.interval
     assert low < 0.25 < high
+
+
+@pytest.mark.parametrize(
+    ("metric", "runs", "shown"),
+    [
+        ("f1", [0.1, 0.2], (-1.0, 1.0)),
+        ("f1", [10.0, 20.0], (-1.5, 1.7)),  # not a ratio
+        ("perplexity", [0.1, 0.2], (-1.5, 1.7)),
+    ],
+)
+def test_the_interval_of_a_difference_of_ratios_ends_where_differences_do(
+    metric: str, runs: list[float], shown: tuple[float, float]
+):
+    difference = Estimate(0.1, (-1.5, 1.7), 0.5)
+    assert MetricComparison(metric, runs, [0.1], difference, None, None, None).interval == shown
