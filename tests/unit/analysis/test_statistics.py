@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import permutation_test
+from scipy.stats import norm, permutation_test, t
 
 from benchmarks.interval_coverage import Setting, coverage
 from elmo_framework.analysis.statistics import Estimate, Resamples, error_reduction, holm
@@ -52,6 +52,31 @@ def test_bootstrap_of_three_groups_equals_enumeration():
     assert len(draws) == 27
     assert estimate.value == pytest.approx(value)
     assert estimate.interval == pytest.approx((low, high), rel=1e-5)
+    assert resamples(GOOD, POOR, seed=1).difference(F1, [0], [1], is_paired=True) == estimate
+
+
+def test_examples_and_seeds_of_two_runs_equal_enumeration():
+    scores = np.array([[0.9, 0.5, 0.7], [0.3, 0.5, 0.5]])
+    runs = [terms(10 * each, [10] * 3, [10] * 3) for each in scores]
+    interval = resamples(*runs).mean(F1, [0, 1]).interval
+
+    resampled = np.array(
+        [[each[[*draw]].mean() for draw in product(range(3), repeat=3)] for each in scores]
+    )
+    means, value = scores.mean(axis=1), scores.mean()
+    of_groups = np.sqrt(3 / 2) * (resampled.mean(axis=0) - value)
+    measured = means.var(ddof=1)
+    # The variance of what is left of each run, over the resamples, with one degree of freedom.
+    of_seeds = measured - (resampled - resampled.mean(axis=0)).var(axis=1).sum()
+    drawn = np.array([means[[*pair]].mean() - value for pair in product(range(2), repeat=2)])
+    deviations = of_groups[:, None] + np.sqrt(of_seeds / measured) * np.sqrt(2) * drawn
+    variances = of_groups.var(), of_seeds / 2
+    degrees = sum(variances) ** 2 / (variances[0] ** 2 / 2 + (measured / 2) ** 2)
+    ratio = t.ppf(0.975, degrees) / norm.ppf(0.975)
+
+    assert 0.1 < of_seeds / measured < 0.9
+    low, high = value + ratio * np.quantile(deviations, [0.025, 0.975])
+    assert interval == pytest.approx((low, high), rel=0.02)
 
 
 @pytest.mark.parametrize("num_groups", [3, 4])
@@ -86,6 +111,37 @@ def test_randomization_agrees_with_scipy():
 
     assert ours == pytest.approx(theirs, abs=0.02)
     assert 0.1 < ours < 0.9
+
+
+def test_randomization_counts_the_runs_as_they_are_among_the_drawn_exchanges():
+    ones, zeros = (terms([n] * 40, [1] * 40, [1] * 40) for n in (1, 0))
+    scored = resamples(ones, zeros, num_resamples=99)
+
+    assert scored.randomization([0], [1], is_paired=True) == {F1: 1 / 100}
+
+
+def test_rounding_makes_no_exchange_less_extreme():
+    runs = [terms(correct, [1] * 3, [1] * 3) for correct in ([0.1, 0.2, 0.3], [0.0, 0.0, 0.0])]
+
+    # The runs as they are, and all exchanged.
+    assert resamples(*runs).randomization([0], [1], is_paired=True) == {F1: 2 / 8}
+
+
+def test_shares_of_the_best_divide_ties():
+    scored = resamples(GOOD, POOR, GOOD, GOOD)
+    larger, smaller = (
+        scored.shares_of_best(F1, [[0], [1]], is_larger_better=each) for each in (True, False)
+    )
+    ties = scored.shares_of_best(F1, [[0, 2, 3], [0], [1]], is_larger_better=True)
+
+    draws = [*product(range(3), repeat=3)]
+    differences = [f1(GOOD, draw) - f1(POOR, draw) for draw in draws]
+    share = sum((each > 0) + (each == 0) / 2 for each in differences) / len(draws)
+    assert larger == pytest.approx([share, 1 - share])
+    assert smaller == pytest.approx([1 - share, share])
+    assert share > 0.5
+    assert ties[0] == ties[1]
+    assert sum(ties) == pytest.approx(1)
 
 
 def test_bootstrap_interval_of_a_mean_is_that_of_its_standard_error():
@@ -171,6 +227,24 @@ def test_p_agrees_with_the_interval_for_few_groups(num_groups: int):
     assert estimate.p < 0.05
 
 
+def test_p_is_below_a_twentieth_where_the_interval_excludes_zero():
+    generator, significant = np.random.default_rng(6), list[bool]()
+    for num_groups in range(3, 23):
+        gold = [10] * num_groups
+        # Skewed, so that the two sides of the interval differ.
+        correct = 10 * generator.beta(0.5, 0.2, num_groups)
+        runs = terms(correct, gold, gold), terms([5] * num_groups, gold, gold)
+        for pair in ([0], [1]), ([1], [0]):
+            estimate = resamples(*runs, num_resamples=1_000).difference(F1, *pair, is_paired=True)
+            assert estimate.interval is not None
+            assert estimate.p is not None
+            low, high = estimate.interval
+            assert (estimate.p < 0.05) == (low > 0 or high < 0)
+            significant.append(estimate.p < 0.05)
+    assert any(significant)
+    assert not all(significant)
+
+
 @pytest.mark.parametrize("num_groups", [1, 2])
 def test_all_seeds_are_resampled_with_few_groups(num_groups: int):
     """The seeds of one side have the F1 of 1/5 to 5/5, with any group; the other has 3/5."""
@@ -186,6 +260,13 @@ def test_all_seeds_are_resampled_with_few_groups(num_groups: int):
     # The standard error of the mean of five seeds, and Student's t with four degrees of freedom.
     error = np.std([0.2, 0.4, 0.6, 0.8, 1.0], ddof=1) / np.sqrt(5)
     assert np.mean(intervals, axis=0) == pytest.approx([-2.776 * error, 2.776 * error], rel=0.06)
+
+
+def test_the_draws_of_runs_depend_on_the_seed():
+    generator = np.random.default_rng(7)
+    runs = [terms([10 * generator.random()] * 2, [10] * 2, [10] * 2) for _ in range(6)]
+    intervals = {resamples(*runs, seed=seed).mean(F1, range(6)).interval for seed in range(3)}
+    assert len(intervals) == 3
 
 
 @pytest.mark.parametrize("is_always", [True, False])
@@ -231,6 +312,14 @@ def test_a_metric_that_is_wrong_for_arrays_is_scored_one_by_one():
     check_recall(clamped)
 
 
+def test_a_metric_that_is_right_for_the_first_row_only_is_scored_one_by_one():
+    def first(sums: Mapping[str, Any]) -> dict[str, Any]:
+        correct, gold = (np.ravel(sums[f"span_f1/{kind}/X"]) for kind in ("correct", "gold"))
+        return {"recall": correct[0] / gold[0]}
+
+    check_recall(first)
+
+
 def check_recall(function: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
     expected = resamples(GOOD, metrics=["recall-overall"]).mean("recall-overall", [0])
     estimate = Resamples([GOOD], function, ["recall"]).mean("recall", [0])
@@ -244,8 +333,9 @@ def test_resamples_depend_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch):
     options = {"num_resamples": 500}
     first = resamples(run, **options, seed=7).mean(F1, [0])
     assert resamples(run, **options, seed=8).mean(F1, [0]) != first
-    monkeypatch.setattr("elmo_framework.analysis.statistics._BLOCK", 400)
-    assert resamples(run, **options, seed=7).mean(F1, [0]) == first
+    for block in (400, 30):
+        monkeypatch.setattr("elmo_framework.analysis.statistics._BLOCK", block)
+        assert resamples(run, **options, seed=7).mean(F1, [0]) == first
 
 
 def test_labels_that_one_run_never_predicts_count_for_the_other():
@@ -298,8 +388,10 @@ def test_randomization_pairs_runs_of_one_seed():
     [
         (0.9, 0.8, 1, 0.5),
         (0.7, 0.8, 1, -0.5),
+        (1.0, 0.8, 1, 1.0),
         (40.0, 50.0, -1, 0.2),
         (1.0, 1.0, 1, None),
+        (1.2, 0.8, 1, None),
         (70.0, 60.0, 1, None),
         (0.5, -0.5, 1, None),
         (-0.2, 0.3, 1, None),

@@ -101,8 +101,10 @@ def add_run(
     return record
 
 
-def add_trials(folder: Path, scores: Mapping[str, Sequence[int]], variant: str = "mini") -> None:
+def add_trials(
+    folder: Path, scores: Mapping[str, Sequence[int]], variant: str = "mini", **changes: Any
+) -> None:
     """Write the runs of trials with the first seed."""
     for number, (trial, is_correct) in enumerate(scores.items()):
         overrides = {"trainer.optimizer.lr": 0.1 * (number + 1)}
-        add_run(folder, variant, 1, is_correct, trial=trial, overrides=overrides)
+        add_run(folder, variant, 1, is_correct, trial=trial, overrides=overrides, **changes)

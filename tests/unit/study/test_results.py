@@ -58,7 +58,9 @@ def test_interval_over_seeds_is_that_of_student(tmp_path: Path) -> None:
     section = results(tmp_path).sections[0]
     # 12.7062 is the quantile of Student's t at 97.5 % with one degree of freedom.
     expected = (0.85 - 12.7062 * 0.05, 0.85 + 12.7062 * 0.05)
-    assert rows(section)["mini"].mean.interval == pytest.approx(expected, abs=1e-5)
+    mean = rows(section)["mini"].mean
+    assert mean.interval == pytest.approx(expected, abs=1e-5)
+    assert mean.p is None  # of the hypothesis that a score is 0
     assert section.obstacle == "the records have no terms of the examples"
 
 
@@ -91,13 +93,16 @@ def test_differences_over_seeds_are_paired_t_tests(tmp_path: Path) -> None:
     assert comparison.difference.p == pytest.approx(expected.pvalue)
 
 
-def test_runs_of_different_seeds_are_compared_by_welch(tmp_path: Path) -> None:
-    scores = {"mini": [0.9, 0.8, 0.83], "none": [0.7, 0.71]}
+@pytest.mark.parametrize("others", [{1: 0.7, 2: 0.71}, {1: 0.7, 2: 0.71, 4: 0.6}])
+def test_runs_of_different_seeds_are_compared_by_welch(
+    tmp_path: Path, others: dict[int, float]
+) -> None:
+    scores = {"mini": {1: 0.9, 2: 0.8, 3: 0.83}, "none": others}
     for variant, of_variant in scores.items():
-        for seed, score in enumerate(of_variant, start=1):
+        for seed, score in of_variant.items():
             add_record(tmp_path, variant, seed, score)
-    (comparison,) = results(tmp_path, seeds=[1, 2, 3]).sections[0].comparisons
-    expected = ttest_ind(scores["mini"], scores["none"], equal_var=False)
+    (comparison,) = results(tmp_path, seeds=[1, 2, 3, 4]).sections[0].comparisons
+    expected = ttest_ind([*scores["mini"].values()], [*others.values()], equal_var=False)
     assert comparison.difference.interval == pytest.approx(tuple(expected.confidence_interval()))
     assert comparison.difference.p == pytest.approx(expected.pvalue)
 
@@ -119,7 +124,7 @@ def test_with_terms_intervals_are_over_seeds_and_examples(tmp_path: Path) -> Non
 
 def test_terms_that_contradict_the_record_are_not_used(tmp_path: Path) -> None:
     add_pair(tmp_path)
-    add_record(tmp_path, "mini", 1, 0.5)
+    add_record(tmp_path, "mini", 1, sum(GOOD[0]) / len(GOOD[0]) - 0.001)
     (section,) = results(tmp_path).sections
     assert section.obstacle == "the terms of the examples do not give the scores of the records"
 
@@ -210,9 +215,21 @@ def test_only_the_best_trial_is_in_the_table(tmp_path: Path) -> None:
     assert summary.missing == {"ner/mini/trial-001-seed-2": "not started"}
 
 
-def test_the_best_trial_is_as_sure_as_its_resamples(tmp_path: Path) -> None:
-    add_trials(tmp_path, {"000": [0] * 6, "001": [1] * 6, "002": [1] * 6})
-    summary = results(tmp_path, search=GRID, variants={"mini": {}}, comparisons=[])
+@pytest.mark.parametrize(("sign", "worse", "better"), [("+", 0, 1), ("-", 1, 0)])
+def test_the_best_trial_is_as_sure_as_its_resamples(
+    tmp_path: Path, sign: str, worse: int, better: int
+) -> None:
+    metric = f"{sign}{METRIC}"
+    config = {**CONFIG, "trainer": {**CONFIG["trainer"], "validation_metric": metric}}
+    trials = {"000": [worse] * 6, "001": [better] * 6, "002": [better] * 6}
+    add_trials(tmp_path, trials, metric=metric)
+    summary = results(
+        tmp_path,
+        configs={"ner": {"config": config}},
+        search=GRID,
+        variants={"mini": {}},
+        comparisons=[],
+    )
     chances = {each.runs[0].plan.trial: each.probability for each in summary.searches[0].trials}
     assert chances == {"000": 0.0, "001": 0.5, "002": 0.5}
 
