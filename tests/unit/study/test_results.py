@@ -107,6 +107,17 @@ def test_runs_of_different_seeds_are_compared_by_welch(
     assert comparison.difference.p == pytest.approx(expected.pvalue)
 
 
+def test_equal_scores_of_different_seeds_have_a_difference_without_an_interval(
+    tmp_path: Path,
+) -> None:
+    for variant, seeds, score in (("mini", (1, 2), 0.9), ("none", (1, 3), 0.7)):
+        for seed in seeds:
+            add_record(tmp_path, variant, seed, score)
+    (comparison,) = results(tmp_path, seeds=[1, 2, 3]).sections[0].comparisons
+    assert comparison.difference.value == pytest.approx(0.2)
+    assert (comparison.difference.interval, comparison.difference.p) == (None, None)
+
+
 def test_with_terms_intervals_are_over_seeds_and_examples(tmp_path: Path) -> None:
     add_pair(tmp_path)
     (section,) = results(tmp_path).sections
