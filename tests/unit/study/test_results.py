@@ -273,6 +273,7 @@ def test_where_smaller_is_better_the_smallest_trial_is_first(tmp_path: Path) -> 
 def test_added_records_are_further_rows(tmp_path: Path) -> None:
     add_pair(tmp_path)
     add_run(tmp_path, "word_classifier", 1, [1, 0, 1, 0, 1, 0, 1, 0])
+    add_run(tmp_path, "word_classifier", 2, [1, 1, 1, 1, 1, 1, 1, 1], config="srl")
     (section,) = results(tmp_path).sections
     assert [(row.variant, row.num_planned) for row in section.rows] == [
         ("mini", 2),
