@@ -183,8 +183,8 @@ def _data(run: RunDirectory, split: EvaluationSplit) -> tuple[str, float | None]
     path, fraction = config.get(f"{split}_data_path"), config.get(f"{split}_fraction")
     if path is None and fraction is None:
         raise RunError(
-            f"{run.path}: this run has no {split} data; pass --file, or, of runs of a study, their "
-            "records in its results"
+            f"{run.path}: this run has no {split} data; pass --file, or compare the records of a "
+            "study in place of its runs"
         )
     path = path or config["train_data_path"]
     return run.read_digests().get("data", {}).get(path) or path, fraction
