@@ -226,6 +226,12 @@ def test_only_the_best_trial_is_in_the_table(tmp_path: Path) -> None:
     assert summary.missing == {"ner/mini/trial-001-seed-2": "not started"}
 
 
+def test_runs_that_a_search_adds_later_are_missing(tmp_path: Path) -> None:
+    state = study_state(tmp_path, search=GRID, variants={"mini": {}}, comparisons=[])
+    # Three trials with the first seed; then the best one with the second seed.
+    assert state.num_runs_by_state() == {"missing": 4}
+
+
 @pytest.mark.parametrize(("sign", "worse", "better"), [("+", 0, 1), ("-", 1, 0)])
 def test_the_best_trial_is_as_sure_as_its_resamples(
     tmp_path: Path, sign: str, worse: int, better: int
