@@ -744,7 +744,11 @@ _ANALYSIS = [
         ("name not in self.running and self.folder", "self.folder"),
     ),
     *_faults("study/results.py", ("is_further and record.trial is None", "is_further")),
-    *_faults("experiment/run_directory.py", ("settle_checkpoints(self.checkpoints)\n", "pass\n")),
+    *_faults(
+        "experiment/run_directory.py",
+        ("settle_checkpoints(self.checkpoints)\n", "pass\n"),
+        ("places.count(path.resolve())", "paths.count(path)"),
+    ),
     *_faults("training/process_group.py", ("index >= world_size", "index > world_size")),
     *_faults(
         "study/reuse.py",
@@ -774,7 +778,6 @@ _EDGES = [
         ("p if is_defined else None", "p"),
         ("np.isfinite(value) and np.isfinite(resampled).all()", "np.isfinite(value)"),
     ),
-    *_faults("analysis/scored_run.py", ("places.count(path.resolve())", "paths.count(path)")),
     *_faults("data/sentences.py", ('b"lengths" if is_ambiguous', 'b"" if is_ambiguous')),
     *_faults("io/archives.py", ('            and member["bytes"] >= 0\n', "")),
     *_faults("embedding/vector_reader.py", ("if self._is_narrow and not", "if False and not")),

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_framework.data.data_loader import Rank
 from elmo_framework.errors import RunError
-from elmo_framework.experiment.run_directory import RunDirectory
+from elmo_framework.experiment.run_directory import RunDirectory, require_distinct
 from elmo_framework.training.checkpointer import Checkpointer
 from elmo_framework.training.process_group import ProcessGroup
 
@@ -57,3 +57,10 @@ def test_recovery_settles_checkpoints_before_any_rank_reads_them(tmp_path: Path)
     for index in (0, 1):
         group = ProcessGroup(Rank(index, 2))
         assert sorted(Checkpointer(checkpoints, keep=1, group=group).folders()) == [1, 2]
+
+
+def test_a_run_that_is_listed_twice_is_recognized_by_any_path(tmp_path: Path) -> None:
+    paths = [tmp_path / "a", tmp_path / "b", tmp_path / "b/../a"]
+    require_distinct(paths[:2])
+    with pytest.raises(RunError, match=r"a is listed twice; name each run once"):
+        require_distinct(paths)
