@@ -433,8 +433,8 @@ def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
         "weight at the input, most of all for coreference and SQuAD. At the output the weights are "
         "nearly equal, with a slight preference for the lower layers. Here, with five seeds "
         "(coreference: one), layer 1 has the largest weight at the input of five of the six tasks, "
-        "in SRL by a hundredth; at the output, SNLI and SQuAD prefer the token layer. Where layers are not "
-        "normalized (all but SNLI), a weight depends on the scale of its layer, too."
+        "in SRL by a hundredth; at the output, SNLI and SQuAD prefer the token layer. Where layers "
+        "are not normalized (all but SNLI), a weight depends on the scale of its layer, too."
     )
     yield from ("## Layer weights", "", fill(text, _WIDTH), "")
     if not (rows := list(layer_weights(records))):
