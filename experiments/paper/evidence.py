@@ -280,8 +280,10 @@ SECTIONS = [
             "million words. `tuned` trains `mini` with the task; `task text` is `mini` after one "
             "pass over the text of the task, without labels. The paper prints no such table. The "
             "runs that Table 1 has too are its seeds 1 to 3. `bilms.jsonnet` trains the other "
-            "biLMs, in about 1.5 hours more. An ensemble of five seeds needs the trained runs of "
-            "Table 1 and was not scored; `appendix.jsonnet` has the command."
+            "biLMs, in about 1.5 hours more. In NER, an ensemble of five seeds with `mini` (the "
+            "mean of their scores) has 89.1 on the held-out data, and 90.1 on the development "
+            "data; alone, the five have 85.6 ± 0.6 and 87.9 ± 0.6. They were trained "
+            "again for it; `appendix.jsonnet` has the command."
         ),
         paper={"snli": (), "ner": ()},
         paper_columns=(),
