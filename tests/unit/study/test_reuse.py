@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -177,6 +178,27 @@ def test_run_that_another_process_has_trained_since_is_left_as_it_is(tmp_path: P
     trained = record_of(found.run.plan, state_of(study(), tmp_path / "study"), score=0.7)
     assert not found.copy_to(state)
     assert read_record(tmp_path / "study/results/ner/none/seed-1.json") == trained
+
+
+def test_run_that_was_trained_here_is_scored_here(tmp_path: Path) -> None:
+    raw = study(configs={"ner": {"config": tagger(test_fraction=0.1)}})
+    other, _ = other_study(tmp_path, raw, test={SCORE: 0.4})
+    state = state_of(raw, tmp_path / "study", is_final=True)
+    (run,) = state.runs()
+    record_of(run.plan, state, digests=digests(run))
+    assert state.state(run) == "unscored"
+    assert reused(state, other) == []
+
+
+def test_run_that_has_begun_here_is_continued(tmp_path: Path) -> None:
+    other, _ = other_study(tmp_path)
+    state = state_of(study(), tmp_path / "study")
+    (found,) = reusable_records(state, [other])
+    config = state.folder.run(found.record.name).config
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps(found.run.cell.experiment_of(found.run.plan)))
+    assert state.state(found.run) == "unfinished"
+    assert reused(state, other) == []
 
 
 def test_training_and_validation_data_are_not_interchangeable(tmp_path: Path) -> None:
