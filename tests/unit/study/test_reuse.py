@@ -105,6 +105,11 @@ def test_run_with_another_bilm_is_trained(tmp_path: Path) -> None:
     known = {**digests(state.runs()[0]), "bilm": {model.module: model.digest()}}
     other, record = other_study(tmp_path, raw, digests=known)
     assert reused(state, other) == ["ner/elmo/seed-1"]
+    moved = json.loads(json.dumps(record.experiment).replace('"mini"', '"/moved/mini"'))
+    assert moved != record.experiment
+    content = {**vars(record), "experiment": moved}
+    write_record(other / "results/ner/elmo/seed-1.json", Record(**content))
+    assert reused(state, other) == ["ner/elmo/seed-1"]
     known["bilm"] = {model.module: "0" * 64}
     content = {**vars(record), "digests": known}
     write_record(other / "results/ner/elmo/seed-1.json", Record(**content))
