@@ -11,6 +11,7 @@ import pytest
 
 from elmo_framework.commands.main import main
 from elmo_framework.experiment.terms import ExampleTerms, score_function
+from elmo_framework.io.files import digest
 from elmo_framework.layers.encoder_files import encoder_reference
 from elmo_framework.study import job as job_module
 from elmo_framework.study.record import read_records
@@ -153,6 +154,7 @@ def test_test_data_are_read_for_final_only(tmp_path: Path, monkeypatch: pytest.M
     (final,) = read_records(folder / "results")
     assert final.test is not None
     assert final.test[SCORE] == final.validation[SCORE]
+    assert final.digests == record.digests | {"test": digest([test_data])}
     assert (folder / "results/ner/default/seed-1.test.npz").exists()
 
 
