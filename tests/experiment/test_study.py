@@ -89,6 +89,8 @@ def test_record_names_the_bilm_that_a_run_began_with(
     assert record.digests["bilm"] == {
         "embedder.token_embedders.elmo": encoder_reference(bilm).digest
     }
+    weights = [value for name, value in record.monitored.items() if ".mix.s_" in name]
+    assert sum(weights) == pytest.approx(1)  # of the layers, at the best step
     assert run(write(tmp_path, raw), tmp_path / "again", "--reuse", str(tmp_path / "study")) == 0
     (copied,) = read_records(tmp_path / "again/results")
     assert copied.origin == "study: ner/elmo/seed-1"
