@@ -70,9 +70,12 @@ def log_tail(log: Path) -> str:
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     lines: list[str] = []
     for line in filter(str.strip, text.splitlines()):
-        is_first = _START.fullmatch(line) or line.startswith(_ERROR)
-        lines = [line] if is_first else [*lines[-_SHOWN_LINES:], line]
-    lines = [line for line in lines if not _START.fullmatch(line)]
+        if _START.fullmatch(line):
+            lines = []
+        elif line.startswith(_ERROR):
+            lines = [line]
+        else:
+            lines.append(line)
     return "\n".join(lines[-_SHOWN_LINES:])
 
 
