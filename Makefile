@@ -102,7 +102,7 @@ random-bilm: install  ## write a randomly initialized biLM (BILM=mini OUT=runs/m
 		--output-dir $(or $(OUT),runs/$(notdir $(or $(BILM),mini))-random) \
 		--seed $(or $(SEED),13370) $(if $(TEXT),--text $(TEXT))
 
-fuzz: install  ## run N mutated configs, data, weights, runs and corpora each (N=1000, TARGETS=...)
+fuzz: install  ## run N mutated configs, studies, data, weights, runs and corpora each (N=1000, TARGETS=...)
 	$(TEST_ENVIRONMENT) $(RUN) tests.fuzz $(TARGETS) --number $(or $(N),1000)
 
 bench: install  ## compare our speed with that of others (PEERS=DIR SCRIPTS=DIR ARGS=...)
@@ -120,16 +120,17 @@ PAPER_CONTROL := runs/mini-control
 
 # The folder of a study is its folder of results, where Git ignores the runs.
 paper: install $(PAPER_CONTROL)  ## train the missing runs of the paper's tables, write docs/evidence.md (JOBS=2)
-	for study in $(PAPER); do \
+	status=0; for study in $(PAPER); do \
 		if [ $$study = table1 ]; then \
 			$(ONE_THREAD) $(VENV)/bin/python benchmarks/simple_baselines.py \
-				experiments/paper/$$study.jsonnet -s experiments/results/$$study --final; \
+				experiments/paper/$$study.jsonnet -s experiments/results/$$study --final \
+				|| status=$$?; \
 		fi; \
 		$(ONE_THREAD) $(VENV)/bin/elmo study experiments/paper/$$study.jsonnet \
 			-s experiments/results/$$study --jobs $(or $(JOBS),2) --final \
-			$$([ $$study = table1 ] || echo --reuse experiments/results/table1); \
-		$(VENV)/bin/python experiments/paper/evidence.py; \
-	done
+			$$([ $$study = table1 ] || echo --reuse experiments/results/table1) || status=$$?; \
+		$(VENV)/bin/python experiments/paper/evidence.py || status=$$?; \
+	done; exit $$status
 
 paper-check: install $(PAPER_CONTROL)  ## check the studies of the paper, after making the control; list missing runs and hours
 	status=0; for study in $(PAPER_CHECKED); do \

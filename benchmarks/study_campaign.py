@@ -203,7 +203,7 @@ def measure_waste(folder: Path, *, num_runs: int, num_epochs: int, jobs: int) ->
 def _spans(folder: Path) -> Iterator[tuple[float, float]]:
     """Yield when each run began and ended, by its log and its record."""
     for path in (folder / "results").rglob("*.json"):
-        log = (folder / "runs" / path.relative_to(folder / "results")).with_suffix(".log")
+        log = (folder / "logs" / path.relative_to(folder / "results")).with_suffix(".log")
         began = datetime.fromisoformat(log.read_text().split()[0])
         yield began.timestamp(), path.stat().st_mtime
 

@@ -223,15 +223,20 @@ def compare_scored(
 
 
 def _differing_keys(runs: Sequence[ScoredRun]) -> list[str]:
-    """List the keys in which runs differ, but for seeds, moved files and keys that one lacks."""
+    """List the keys in which runs differ, but for seeds, moved files and values that one lacks."""
     return sorted(
         {
             path
             for run in runs[1:]
             for path, one, other in changes(runs[0].config, run.config)
-            if path != "random_seed" and None not in (one, other) and not _is_moved(one, other)
+            if path != "random_seed" and not (_is_added(one, other) or _is_moved(one, other))
         }
     )
+
+
+def _is_added(one: object, other: object) -> bool:
+    """Return whether one config lacks a value, such as that of a later version; no component."""
+    return None in (one, other) and not isinstance(one or other, dict)
 
 
 def _is_moved(one: object, other: object) -> bool:

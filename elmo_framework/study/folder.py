@@ -20,7 +20,7 @@ class StudyFolder:
     | `results/NAME.validation.npz` | what each example adds to its scores (`ExampleTerms`) |
     | `results/NAME.test.npz` | the same of the test data, after `--final` |
     | `runs/NAME/` | the run directory; not needed once the record exists |
-    | `runs/NAME.log` | the messages of the training |
+    | `logs/NAME.log` | the messages of its training |
     | `search/CELL/` | files of a search |
     | `table.md`, `report.html`, `pictures/` | what the records show |
     """
@@ -43,7 +43,8 @@ class StudyFolder:
         return self.results / f"{name}.{split}.npz"
 
     def log(self, name: str) -> Path:
-        return self.runs / f"{name}.log"
+        """Return the log of a run, which is not in `runs`, so that patterns find runs only."""
+        return self.path / "logs" / f"{name}.log"
 
     def search(self, cell: CellKey) -> Path:
         config, variant, fraction = cell

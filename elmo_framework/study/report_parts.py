@@ -36,6 +36,7 @@ from elmo_framework.study.tables import (
 
 _DATA = {"validation": "development data", "test": "held-out test data"}
 _FURTHER = " * is not a variant of the study: its records were added, as those of simple baselines."
+_SHOWN_OTHERS = 3
 _STRIP_WIDTH = 120
 
 
@@ -93,6 +94,9 @@ def _summary(results: Results) -> str:
         counts += f"; {plural(len(results.missing), 'run')} without a score"
     if num_copied := sum(record.origin is not None for record in results.records):
         counts += f"; {num_copied} copied from other studies, which they name as `origin`"
+    if others := results.others:
+        listed = f"{', '.join(others[:_SHOWN_OTHERS])}{', ...' * (len(others) > _SHOWN_OTHERS)}"
+        counts += f". The folder has {plural(len(others), 'record')} of other studies ({listed})"
     if any(section.split == "test" for section in results.sections):
         return f"{counts}. Development data chose the weights; test data, scored once, judge."
     return f"{counts}. Development data only: no run is scored on test data yet (--final)."
@@ -104,7 +108,8 @@ def _notes() -> list[str]:
         "over seeds; the picture has a dot for each seed, the mean and its interval.",
         "The 95 % intervals are over seeds and examples, unless the heading says otherwise: a "
         "bootstrap draws runs and examples again, the examples in units (sentences, passages, "
-        "documents) and the same for all runs. The p of a difference is two-sided, from the same "
+        "documents) and the same for all runs. Of a single run they are over examples only. "
+        "The p of a difference is two-sided, from the same "
         "draws; runs of one seed are pairs. Intervals and p over seeds only are Student's.",
         "p (Holm) is corrected for all differences of the study on the same data. Error reduction "
         "is the part of the error of the second variant that the first avoids: the error is the "
@@ -117,11 +122,7 @@ def _section_part(section: Section) -> ReportPart:
     if {row.fraction for row in section.rows} == {1.0}:
         tables = [table.without("data") for table in tables]
     panel = _panel(section)
-    over = ""
-    if section.obstacle:
-        over = ", intervals over seeds only"
-    elif all(len(row.runs) == 1 for row in section.rows):
-        over = ", intervals over examples only"
+    over = ", intervals over seeds only" if section.obstacle else ""
     obstacle = f" Intervals are over seeds only: {section.obstacle}." if section.obstacle else ""
     better = "larger" if section.metric.startswith("+") else "smaller"
     further = "" if all(row.num_planned for row in section.rows) else _FURTHER

@@ -124,12 +124,14 @@ class Results:
         searches: of each config, variant and fraction, if the study has a search.
         missing: why a run has no score, by its name.
         records: of all finished runs.
+        others: the names of records in the folder that are of no run of the study, and not shown.
     """
 
     sections: Sequence[Section]
     searches: Sequence[SearchResult]
     missing: Mapping[str, str]
     records: Sequence[Record]
+    others: Sequence[str]
 
     @classmethod
     def of(cls, state: StudyState, *, num_resamples: int = NUM_RESAMPLES) -> Results:
@@ -155,7 +157,8 @@ class Results:
             for section in _sections(state, runs, in_folder, split, num_resamples)
         ]
         missing = {run.plan.name: reason for run in runs if (reason := missing_reason(state, run))}
-        return cls(sections, _searches(state, runs, num_resamples), missing, records)
+        others = _names_of_others(state, in_folder)
+        return cls(sections, _searches(state, runs, num_resamples), missing, records, others)
 
 
 def missing_reason(state: StudyState, run: PlannedRun) -> str:
@@ -240,11 +243,25 @@ def _further_scores(
     """
     scores: dict[CellKey, list[RunScore]] = {}
     for record in records:
-        is_further = record.variant not in state.study.variants_of(config)
-        if record.config == config and is_further and record.trial is None:
+        if record.config == config and _is_further(state, record):
             score = _score(record, metric, split)
             scores.setdefault(record.cell, []).extend([] if score is None else [score])
     return [group for group in scores.values() if group]
+
+
+def _is_further(state: StudyState, record: Record) -> bool:
+    return record.trial is None and record.variant not in state.study.variants_of(record.config)
+
+
+def _names_of_others(state: StudyState, records: Sequence[Record]) -> list[str]:
+    """Return the names of records that neither a run of the study nor a further row has."""
+    names = {run.plan.name for run in state.runs()}
+    others = [record for record in records if record.name not in names]
+    return [
+        record.name
+        for record in others
+        if record.config not in state.study.configs or not _is_further(state, record)
+    ]
 
 
 def _score(record: Record | None, metric: str, split: EvaluationSplit) -> RunScore | None:

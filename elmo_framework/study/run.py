@@ -176,7 +176,7 @@ class _Loop:
             if ends or (is_old and self.workers.num_free > 0):
                 self._refresh()
         failures = [end for end in self.ends if end.outcome == "failed"]
-        return StudyResult(sum(end.outcome == "done" for end in self.ends), failures)
+        return StudyResult(len({end.name for end in self.ends if end.outcome == "done"}), failures)
 
     def _refresh(self) -> None:
         """Find the runs that are still to be done; a search or other processes change them."""

@@ -7,7 +7,7 @@ without records are listed as not run, with an estimate of their hours.
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from figure1 import draw, layer_weights
+from sections import SECTIONS, Section
 
 from elmo_framework.config import Config
 from elmo_framework.study import Record, read_records
@@ -40,6 +41,9 @@ _TASKS = {
     "constituents": "grandparent constituents, accuracy",
 }
 
+# Minutes of a run of the biLMs of the appendix, and of the search for settings of baselines.
+_FURTHER = {"bilms": 18, "baselines": 58}
+
 
 class Cell(NamedTuple):
     """What the runs of several seeds have in common."""
@@ -47,258 +51,6 @@ class Cell(NamedTuple):
     config: str
     variant: str
     fraction: float
-
-
-@dataclass(frozen=True)
-class Section:
-    """A table of the page.
-
-    Attributes:
-        study: the name of its study.
-        title: its heading.
-        text: what it shows, and what differs from the paper; paragraphs have a blank line between.
-        paper: the values of the paper by config, one for each of `paper_columns`.
-        paper_columns: their headings.
-        columns: the heading of each variant of the study that is shown.
-        simple: variants of baselines without a network, of which the best is shown.
-        gain: two variants; the relative error reduction of the first over the second is added.
-        minutes: of a run of each config, on one core, for the estimates of what is not run.
-    """
-
-    study: str
-    title: str
-    text: str
-    paper: Mapping[str, Sequence[str]]
-    paper_columns: Sequence[str]
-    columns: Mapping[str, str]
-    minutes: Mapping[str, float]
-    gain: tuple[str, str] | None = None
-    simple: Sequence[str] = ()
-
-
-# Minutes of a run, from the tables of experiments/README.md; those of NER and SRL with part of the
-# data, as in the studies.
-_MINUTES = {"squad": 15, "snli": 8, "srl": 3, "coreference": 20, "ner": 7, "sst": 11}
-
-# Minutes of a run of the biLMs of the appendix, and of the search for settings of baselines.
-_FURTHER = {"bilms": 18, "baselines": 58}
-
-_LAYERS = {"glove": "GloVe", "layer0": "layer 0", "layer1": "layer 1", "layer2": "layer 2"}
-_VECTORS = {**_LAYERS, "average": "average"}
-
-SECTIONS = [
-    Section(
-        study="table1",
-        title="Table 1: six tasks",
-        text=(
-            "The [control](decisions/random_control.md) is a biLM with the sizes and the scale of "
-            "`mini` and with random weights. It is one biLM, so its ± does not contain how such "
-            "weights differ. Its file was written several times, with differences of rounding. "
-            "`error reduction` compares `mini` with the model without ELMo. "
-            "On SQuAD, the control has 60 % of the gain of `mini`, which is 3.4 points above it "
-            "(1.1 to 5.7). These runs end after eight epochs, while the scores still rise: with "
-            "seed 1, in the last one from 55.0 to 56.8 without ELMo, and from 66.1 to 66.5 with "
-            "`mini`. "
-            "On SST-5, the gain of 1.8 points may "
-            "be chance: the interval is \u22120.03 to 3.7, and p is 0.056 (0.17 after Holm's "
-            "correction). A tagger and a classifier that see characters only, without GloVe, are "
-            "below the best baseline without a network; no settings were searched for them."
-            "\n\n"
-            "**NER: a gain on rare names only.** Where a word of a name in a sentence is not among "
-            "the 100,000 most frequent ones of GloVe, `mini` adds 2.3 points (1.7 to 3.0) to the "
-            "names of the sentence. In the other sentences, which have 73 % of the names, there is "
-            "no clear difference (\u22120.3, from \u22120.6 to 0.1). The control loses points in "
-            "both: 1.5 and 2.0. These are five seeds on development and test data, with 95 % "
-            "intervals over sentences only (`benchmarks/name_frequency.py`). We chose this split "
-            "after looking at seeds 1 and 2."
-            "\n\n"
-            "**Longer runs** may take three times the epochs (`longer` in [the "
-            "search](../experiments/results/baselines/table.md): without ELMo, seed 1, development "
-            "data). Early stopping ends them after 64 epochs in NER, 5 in SST-5 and 16 in SNLI, "
-            "in place of 60, 4 and 15, and the best epoch is the same."
-            "\n\n"
-            "**Next to AllenNLP's heads.** AllenNLP's were trained once (SRL twice) on the "
-            "same sentences, with the same vectors, sizes and optimizer "
-            "(`benchmarks/head_scores.py`). On "
-            "development data, ours and AllenNLP 2.10.1's have: NER 87.7 and 87.6; SNLI, with a "
-            "constant rate, 75.1 and 75.4; SST-5 46.3 and 46.3; SRL 36.0 and 31.4. NER and SNLI "
-            "are those of seed 1, SST-5 and SRL of seed 4; those of SRL, here and below, have the "
-            "100,000 most frequent words of GloVe. BiDAF, with `squad/bidaf.jsonnet` at the sizes "
-            "of `small`, Adam with a constant rate of 0.002 and 10 epochs, has a best F1 of 40.5 "
-            "and 39.7 on 800 questions (seed 1). Coreference, as AllenNLP's head can do it (the "
-            "encoder reads the document; no speakers and genres), with a quarter of the documents, "
-            "a constant rate of 0.001 and 30 epochs, has an average F1 of at most 42.5 and 41.0 on "
-            "15 documents (seed 1), and of 42.0 and 41.0 at the end. AllenNLP's still rises: three "
-            "epochs before, it has 37.7."
-            "\n\n"
-            "In SRL, AllenNLP's head has other settings, which ours can have too. With seeds 3 and "
-            "4, ours has 36.0 and 36.0; with `decoding: 'probabilities'` 35.1 and 35.0; with "
-            "`loss_reduction: 'mean'` and AllenNLP's initial weights of predicates and of the "
-            "projection as well, 32.9 and 33.2; and with `recurrent_dropout_place: 'recurrence'` "
-            "as well, 30.2 and 29.7. AllenNLP's has 30.8 and 31.4. With that loss alone, or with "
-            "those weights of predicates alone, seed 4 loses about half a point; with both, 2.6."
-        ),
-        paper={
-            "squad": ("81.1", "85.8", "24.9 %"),
-            "snli": ("88.0", "88.7", "5.8 %"),
-            "srl": ("81.4", "84.6", "17.2 %"),
-            "coreference": ("67.2", "70.4", "9.8 %"),
-            "ner": ("90.15", "92.22", "21 %"),
-            "sst": ("51.4", "54.7", "6.8 %"),
-        },
-        paper_columns=("paper: baseline", "paper: ELMo", "paper: error reduction"),
-        columns={
-            "none": "without ELMo",
-            "control": "control",
-            "mini": "`mini`",
-            "characters": "characters, no GloVe",
-        },
-        gain=("mini", "none"),
-        simple=(
-            *("known_names", "word_classifier", "majority", "bag_of_words"),
-            *("equal_mentions", "nearest_phrase"),
-        ),
-        minutes=_MINUTES,
-    ),
-    Section(
-        study="table2",
-        title="Table 2: which layers",
-        text=(
-            "λ is the penalty of the layer weights. A large one keeps them nearly equal. The top "
-            "layer has no layer normalization; in SNLI, the mix of all layers has it. Runs that "
-            "Table 1 has too were not trained again. The paper's scores are those of development "
-            "data. "
-            "In SRL, the last layer and the two mixes differ by less than their seeds do."
-        ),
-        paper={
-            "squad": ("80.8", "84.7", "85.0", "85.2"),
-            "snli": ("88.1", "89.1", "89.3", "89.5"),
-            "srl": ("81.6", "84.1", "84.6", "84.8"),
-        },
-        paper_columns=(
-            "paper: baseline",
-            "paper: last layer",
-            "paper: all, λ = 1",
-            "paper: all, λ = 0.001",
-        ),
-        columns={
-            "baseline": "without ELMo",
-            "top": "last layer",
-            "all_1": "all, λ = 1",
-            "all_0_001": "all, λ = 0.001",
-        },
-        minutes=_MINUTES,
-    ),
-    Section(
-        study="table3",
-        title="Table 3: where",
-        text=(
-            "ELMo at the input of the first encoder, at its output, or at both. The paper's scores "
-            "are those of development data. In SRL, ELMo at "
-            "the output only has little more than the model without ELMo (35.0 with these seeds). "
-            "In the paper too, it is the worst place for SRL, below its baseline."
-        ),
-        paper={
-            "squad": ("85.1", "85.6", "84.8"),
-            "snli": ("88.9", "89.5", "88.7"),
-            "srl": ("84.7", "84.3", "80.9"),
-        },
-        paper_columns=("paper: input", "paper: both", "paper: output"),
-        columns={"input": "input", "both": "both", "output": "output"},
-        minutes=_MINUTES,
-    ),
-    Section(
-        study="table4",
-        title="Table 4: nearest neighbors by sense",
-        text=(
-            "The paper shows neighbors of one word. Here it is a measure: over 50 frequent "
-            "polysemous lemmas of SemCor, the ratio of the ten nearest occurrences of the lemma "
-            "that have the same sense. Random neighbors have 51.3 (`prior` in the records). The "
-            "layers of both LSTMs are above that, above GloVe and above layer 0. GloVe and layer "
-            "0 give all occurrences of a word form one vector, so they tell senses apart by the "
-            "forms of the lemma only."
-        ),
-        paper={"neighbors": ()},
-        paper_columns=(),
-        columns=_VECTORS,
-        minutes={"neighbors": 1},
-    ),
-    Section(
-        study="table5",
-        title="Table 5: word senses by the nearest vector",
-        text=(
-            "The senses are from SemCor. The paper's test data are four sets together, of which "
-            "senseval2 is here; semeval2007 is the development data. `first sense` is that of "
-            "WordNet, and `most frequent` that of SemCor. Lemmas that SemCor lacks get the first "
-            "sense. Each LSTM adds to layer 0, but `mini` is not "
-            "above the first sense (layer 2: \u22121.1, from \u22123.1 to 0.9), which the paper's "
-            "biLM is. That one has read 20 times as much text, and its layers are four times as "
-            "large."
-        ),
-        paper={"wsd": ("65.9", "67.4", "69.0")},
-        paper_columns=("paper: first sense", "paper: layer 1", "paper: layer 2"),
-        columns={
-            "first_sense": "first sense",
-            "most_frequent": "most frequent",
-            **_VECTORS,
-        },
-        minutes={"wsd": 5},
-    ),
-    Section(
-        study="table6",
-        title="Table 6: linear probes",
-        text=(
-            "A linear classifier on one frozen layer. The paper's parts of speech are those of the "
-            "Penn Treebank; here they are those of EWT. The paper has no probe of chunks "
-            "(CoNLL-2000) or of grandparent constituents (the sample of the Penn Treebank). Both "
-            "LSTM layers are far above layer 0. The paper's first layer is better than its second; "
-            "those of `mini` are equal within their intervals."
-        ),
-        paper={"pos": ("97.3", "96.8"), "chunks": ("", ""), "constituents": ("", "")},
-        paper_columns=("paper: layer 1", "paper: layer 2"),
-        columns=_LAYERS,
-        minutes={"pos": 10, "chunks": 10, "constituents": 5},
-    ),
-    Section(
-        study="figure2",
-        title="Learning curves",
-        text=(
-            "Figure 1 of the published paper, which prints no numbers. Its text says that SRL with "
-            "ELMo and 1 % of the data is as good as the baseline with 10 %."
-        ),
-        paper={"snli": (), "srl": ()},
-        paper_columns=(),
-        columns={"none": "without ELMo", "mini": "`mini`"},
-        gain=("mini", "none"),
-        minutes={"snli": 5, "srl": 6},
-    ),
-    Section(
-        study="appendix",
-        title="Depth, tuning, text of the task",
-        text=(
-            "BiLMs of one, two and four layers have the same number of parameters and read four "
-            "million words. `tuned` trains `mini` with the task; `task text` is `mini` after one "
-            "pass over the text of the task, without labels. The paper prints no such table. The "
-            "runs that Table 1 has too are its seeds 1 to 3. `bilms.jsonnet` trains the other "
-            "biLMs, in about 1.5 hours more. In NER, an ensemble of five seeds with `mini` (the "
-            "mean of their scores) has 89.1 on the held-out data, and 90.1 on the development "
-            "data; alone, the five have 85.6 ± 0.6 and 87.9 ± 0.6. They were trained "
-            "again for it; `appendix.jsonnet` has the command."
-        ),
-        paper={"snli": (), "ner": ()},
-        paper_columns=(),
-        columns={
-            "none": "without ELMo",
-            "depth_1": "1 layer",
-            "depth_2": "2 layers",
-            "depth_4": "4 layers",
-            "frozen": "`mini`",
-            "tuned": "tuned",
-            "fine_tuned": "task text",
-        },
-        minutes={"snli": 10, "ner": 9},
-    ),
-]
 
 
 class Missing(NamedTuple):
@@ -331,12 +83,13 @@ class State:
         """Estimated by the records of the same config, or else by earlier measurements."""
         done = {(Cell(*record.cell), record.seed) for record in self.records}
         missing = [run for run in self.planned if run not in done]
-        return Missing(len(missing), sum(self._minutes(cell.config) for cell, _ in missing) / 60)
+        return Missing(len(missing), sum(self._minutes(cell) for cell, _ in missing) / 60)
 
-    def _minutes(self, config: str) -> float:
+    def _minutes(self, cell: Cell) -> float:
         trained = [record for record in self.records if record.training]
-        measured = [record.minutes for record in trained if record.config == config]
-        return median(measured or [self.section.minutes[config]])
+        measured = [record.minutes for record in trained if record.config == cell.config]
+        minutes = median(measured or [self.section.minutes[cell.config]])
+        return minutes * self.section.factors.get(cell.variant, 1.0)
 
 
 def states(results: Path = RESULTS, studies: Path = STUDIES) -> list[State]:
@@ -369,12 +122,35 @@ def planned_runs(study: Path) -> Sequence[tuple[Cell, int]]:
     ]
 
 
-def page(of_sections: Sequence[State]) -> str:
-    """Return the page in Markdown."""
+def page(of_sections: Sequence[State], further: Sequence[State] = ()) -> str:
+    """Return the page in Markdown.
+
+    Args:
+        of_sections: see `states`.
+        further: see `further_states`.
+    """
     table1 = next(state for state in of_sections if state.section.study == "table1")
     return "\n".join(
-        [_INTRODUCTION, *map(_shown_section, of_sections), *_layer_weights(table1.records)]
+        [
+            _INTRODUCTION,
+            _not_run(further),
+            *map(_shown_section, of_sections),
+            *_layer_weights(table1.records),
+        ]
     )
+
+
+def _not_run(further: Sequence[State]) -> str:
+    lacking = [
+        f"{state.missing.number} of {len(state.planned)} runs of `{state.section.study}.jsonnet` "
+        f"(about {state.missing.hours:.1f} hours)"
+        for state in further
+        if state.missing.number
+    ]
+    text = _NOT_RUN
+    if lacking:
+        text += f" Of the further studies, {' and '.join(lacking)} were not run."
+    return fill(text, _WIDTH, subsequent_indent="  ") + "\n"
 
 
 def further_states(results: Path = RESULTS, studies: Path = STUDIES) -> list[State]:
@@ -399,23 +175,27 @@ def overview(of_sections: Sequence[State]) -> str:
 
 _INTRODUCTION = """# The tables of the paper
 
-`experiments/paper/evidence.py` makes this page from the records in `experiments/results/`. Each
-number links to its records. `make paper` trains the runs that are missing, and `make paper-check`
-lists them.
+`experiments/paper/evidence.py` writes this page. Its tables come from the records in
+`experiments/results/`, to which each score of ours links. `make paper` trains the runs that are
+missing, and `make paper-check` lists them.
 
 * **Data.** The data and the sizes are those of [experiments/README.md](../experiments/README.md):
   smaller than the paper's. Compare the differences with the paper's, not the values.
 * **Scores.** In Tables 1 to 3 and 6, development data select the best epoch, and scores are those
   of a tenth of the training data, which no training reads. Scores on development data are marked
   with *. Tables 4 and 5 select nothing; their text names the data.
-* **±** is the standard deviation over the seeds.
-"""
+* **±** is the standard deviation over the seeds."""
+
+_NOT_RUN = (
+    "* **Not run.** All of this was to take 40 hours of one core: first Table 1, then Tables 4 to "
+    "6, 2 and 3, the learning curves and the rest. What did not fit in is marked, with an estimate "
+    "of its hours."
+)
 
 
 def _shown_section(state: State) -> str:
     section, missing = state.section, state.missing
-    text = "\n\n".join(fill(each, _WIDTH) for each in section.text.split("\n\n"))
-    lines = [f"## {section.title}", "", text, "", *_table(state), ""]
+    lines = [f"## {section.title}", "", *_paragraphs(section.text), *_table(state), ""]
     if state.records:
         table = f"{_FOLDER}/{section.study}/table.md"
         lines += [f"Intervals, differences and their p-values: [{section.study}]({table}).", ""]
@@ -425,7 +205,13 @@ def _shown_section(state: State) -> str:
             f"about {missing.hours:.0f} hours on one core.",
             "",
         ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_paragraphs(section.notes)])
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield lines of at most 100 characters, but for the rows of tables."""
+    for each in filter(None, text.split("\n\n")):
+        yield from (each if each.startswith("|") else fill(each, _WIDTH), "")
 
 
 def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
@@ -434,8 +220,9 @@ def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
         "over the runs of Table 1 with `mini`. In the paper, the first LSTM layer has the largest "
         "weight at the input, most of all for coreference and SQuAD. At the output the weights are "
         "nearly equal, with a slight preference for the lower layers. Here, with five seeds "
-        "(coreference: one), layer 1 has the largest weight at the input of five of the six tasks, "
-        "in SRL by a hundredth; at the output, SNLI and SQuAD prefer the token layer. Where layers "
+        "(coreference: one), layer 1 has the largest weight at the input of four of the six tasks; "
+        "in SRL it is equal to layer 2, and in SNLI the token layer is ahead. At the output, SNLI "
+        "and SQuAD prefer the token layer. Where layers "
         "are not normalized (all but SNLI), a weight depends on the scale of its layer, too."
     )
     yield from ("## Layer weights", "", fill(text, _WIDTH), "")
@@ -525,7 +312,7 @@ def main() -> None:
         print(overview([*states(), *further_states()]))  # noqa: T201
     else:
         of_sections = states()
-        PAGE.write_text(page(of_sections), encoding="utf-8")
+        PAGE.write_text(page(of_sections, further_states()), encoding="utf-8")
         if rows := list(layer_weights(of_sections[0].records)):
             draw(rows, FIGURE)
 

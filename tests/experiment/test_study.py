@@ -185,7 +185,7 @@ def test_failing_run_does_not_stop_the_others(
     monkeypatch.setattr(job_module, "train_assembly", failing)
     assert run(path, folder) == 1
     error = capsys.readouterr().err
-    assert f"ner/none/seed-1 failed (log: {folder}/runs/ner/none/seed-1.log)" in error
+    assert f"ner/none/seed-1 failed (log: {folder}/logs/ner/none/seed-1.log)" in error
     assert "No space left on device" in error
     assert "1 run done, 1 failure (run the same command to try again)" in error
     assert list(results(folder)) == ["ner/wide/seed-1"]
@@ -198,7 +198,7 @@ def test_log_that_cannot_be_written_is_a_failure_of_its_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, folder = write(tmp_path, study()), tmp_path / "study"
-    log = folder / "runs/ner/none/seed-1.log"
+    log = folder / "logs/ner/none/seed-1.log"
     log.mkdir(parents=True)
     assert run(path, folder) == 1
     error = capsys.readouterr().err

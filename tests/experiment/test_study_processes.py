@@ -73,7 +73,7 @@ def test_run_ends_with_a_checkpoint_when_its_study_is_killed(tmp_path: Path) -> 
     process.kill()
     process.join()
     wait_for(lambda: not is_locked(folder))
-    log = (folder / "runs/ner/default/seed-1.log").read_text()
+    log = (folder / "logs/ner/default/seed-1.log").read_text()
     assert "Stopped by SIGTERM after step" in log
     assert "checkpoint saved" in log
     assert log.endswith("the study recovers this run when it is started again\n")

@@ -45,7 +45,9 @@ def row(text: str, name: str) -> list[str]:
 
 
 def test_the_page_is_what_the_script_makes_of_the_records() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(states()), "run experiments/paper/evidence.py"
+    assert PAGE.read_text(encoding="utf-8") == page(states(), further_states()), (
+        "run experiments/paper/evidence.py"
+    )
 
 
 def test_records_are_small() -> None:
@@ -56,7 +58,8 @@ def test_records_are_small() -> None:
 
 def test_a_page_without_records_names_all_runs(tmp_path: Path) -> None:
     empty = states(tmp_path)
-    text = page(empty)
+    text = page(empty, further_states(tmp_path))
+    assert "5 of 5 runs of `bilms.jsonnet` (about 1.5 hours)" in text.replace("\n ", "")
     assert row(text, "SNLI, accuracy")[1:7] == ["88.0", "88.7", "5.8 %", *["not run"] * 3]
     assert text.count("Not run: ") == len(SECTIONS) + 1
     assert "Not run: 100 of 100 runs of `table1.jsonnet`, about " in text
@@ -107,6 +110,15 @@ def test_hours_of_missing_runs_follow_the_records(tmp_path: Path) -> None:
     # 14 runs of SNLI are left, of 30 minutes and not of the earlier measurement.
     earlier = 15 * evidence.SECTIONS[0].minutes["snli"]
     assert after.missing.hours - before.missing.hours == pytest.approx((14 * 30 - earlier) / 60)
+
+
+def test_hours_of_a_slower_variant_are_longer(tmp_path: Path) -> None:
+    (state,) = (each for each in states(tmp_path) if each.section.study == "appendix")
+    alone = {
+        variant: replace(state, planned=[(evidence.Cell("snli", variant, 1.0), 1)]).missing.hours
+        for variant in ("frozen", "tuned")
+    }
+    assert alone["tuned"] == pytest.approx(5.5 * alone["frozen"])
 
 
 def test_layer_weights_are_means_over_seeds_by_place(tmp_path: Path) -> None:

@@ -155,6 +155,23 @@ def test_runs_of_a_side_that_differ_in_more_than_seeds_are_named(caplog):
     assert caplog.messages == ["runs of one side differ in more than their seeds: model.dropout"]
 
 
+def test_a_component_that_one_run_of_a_side_has_is_named(caplog):
+    runs = [classifier("xxyy", seed=seed) for seed in (1, 2)]
+    embedders = {"tokens": {"type": "embedding"}}
+    configs = (
+        {"embedders": embedders},
+        {"embedders": {**embedders, "elmo": {"type": "elmo_token_embedder"}}, "later": 1},
+    )
+    sides = [
+        replace(run, config={**run.config, **keys}) for run, keys in zip(runs, configs, strict=True)
+    ]
+    expected = ["runs of one side differ in more than their seeds: embedders.elmo"]
+    for side in (sides, sides[::-1]):
+        caplog.clear()
+        compare_scored(side, runs)
+        assert caplog.messages == expected
+
+
 def test_several_runs_average_their_effects():
     runs = [classifier("xxyy", seed=1), classifier("xxyx", seed=2)]
     result = compare_scored(runs, [classifier("xxyx", seed=3)])

@@ -96,17 +96,6 @@ def test_headings_say_which_data_they_are_about(tmp_path: Path) -> None:
         assert all("intervals over seeds only" in each for each in headings)
 
 
-def test_one_run_of_each_variant_has_intervals_over_examples_only(tmp_path: Path) -> None:
-    add_run(tmp_path, "mini", 1, [1, 1, 0, 1])
-    add_run(tmp_path, "none", 1, [1, 0, 0, 1])
-    write_results(study_state(tmp_path))
-    text = (tmp_path / "table.md").read_text()
-    assert "## ner: development data, intervals over examples only" in text
-    add_run(tmp_path, "none", 2, [1, 0, 0, 1])
-    write_results(study_state(tmp_path))
-    assert "over examples only" not in (tmp_path / "table.md").read_text()
-
-
 def test_without_final_the_page_says_so(tmp_path: Path) -> None:
     add_record(tmp_path, "mini", 1, 0.8)
     write_results(study_state(tmp_path))

@@ -12,6 +12,7 @@ from elmo_framework.analysis.statistics import Resamples, holm
 from elmo_framework.errors import DataError
 from elmo_framework.experiment.terms import ExampleTerms, score_function
 from elmo_framework.study.folder import StudyFolder
+from elmo_framework.study.report import write_results
 from elmo_framework.study.results import Results, Section, VariantRow
 from tests.unit.study.studies import (
     CONFIG,
@@ -287,6 +288,20 @@ def test_added_records_are_further_rows(tmp_path: Path) -> None:
         ("word_classifier", 0),
     ]
     assert section.obstacle == ""
+
+
+def test_records_of_other_studies_are_counted(tmp_path: Path) -> None:
+    add_pair(tmp_path)
+    assert results(tmp_path).others == []
+    add_run(tmp_path, "word_classifier", 1, [1, 0, 1, 0, 1, 0, 1, 0])
+    add_run(tmp_path, "mini", 3, [1, 0, 1, 0, 1, 0, 1, 0])
+    for config in ("srl", "sst", "snli"):
+        add_run(tmp_path, "mini", 1, [1, 1, 1, 1, 1, 1, 1, 1], config=config)
+    names = ["ner/mini/seed-3", "snli/mini/seed-1", "srl/mini/seed-1", "sst/mini/seed-1"]
+    assert results(tmp_path).others == names
+    write_results(study_state(tmp_path))
+    listed = f"The folder has 4 records of other studies ({', '.join(names[:3])}, ...)."
+    assert listed in (tmp_path / "table.md").read_text()
 
 
 def test_trials_of_a_renamed_variant_are_no_rows(tmp_path: Path) -> None:

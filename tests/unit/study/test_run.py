@@ -49,7 +49,7 @@ def trained(
     num_jobs: int | None = None,
 ) -> list[str]:
     """Run a study whose jobs only write records; return the jobs in their order."""
-    order = []
+    order: list[str] = []
 
     def job(job: RunJob) -> JobEnd:
         order.append(job.plan.name)
@@ -59,7 +59,8 @@ def trained(
 
     monkeypatch.setattr(InlineExecutor, "job", staticmethod(job))
     with state.study.executor.start(num_jobs) as workers:
-        run_study(state, workers)
+        result = run_study(state, workers)
+    assert result.num_done == len({*order})  # a trial that is scored later is one run
     return order
 
 
@@ -127,8 +128,10 @@ def test_best_trial_is_trained_with_the_other_seeds(
         *(f"ner/default/trial-00{number}-seed-1" for number in range(3)),
         "ner/default/trial-001-seed-2",
     ]
-    final = trained(state_of(raw, tmp_path, is_final=True), monkeypatch, scores)
-    assert final == ["ner/default/trial-001-seed-1", "ner/default/trial-001-seed-2"]
+    chosen = ["ner/default/trial-001-seed-1", "ner/default/trial-001-seed-2"]
+    assert trained(state_of(raw, tmp_path, is_final=True), monkeypatch, scores) == chosen
+    whole = trained(state_of(raw, tmp_path / "whole", is_final=True), monkeypatch, scores)
+    assert sorted(whole) == sorted([*order, chosen[0]])
 
 
 def test_trial_is_best_if_its_score_is_the_smallest_loss(tmp_path: Path) -> None:
