@@ -200,6 +200,11 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
 
     def _require_data(self) -> None:
         """Raise RunError unless there is either a file or `--test`, or a calibration."""
+        from elmo_framework.experiment.run_directory import RunDirectory
+
+        runs = [path for path in self.files if RunDirectory(path).config.is_file()]
+        if runs:
+            raise RunError(f"{runs[0]} is a run, not data; --ensemble names further runs")
         if self.calibrate is not None and self.ensemble:
             raise RunError("--calibrate is for one run; --ensemble has no folder to keep it in")
         if self.calibrate is not None and self.weights_file is not None:
