@@ -155,6 +155,18 @@ def test_runs_of_a_side_that_differ_in_more_than_seeds_are_named(caplog):
     assert caplog.messages == ["runs of one side differ in more than their seeds: model.dropout"]
 
 
+def test_runs_of_one_seed_twice_are_not_paired():
+    runs = [classifier("xxyy", seed=1), classifier("xxyx", seed=1)]
+    assert compare_scored(runs, runs).seeds is None
+
+
+def test_default_metrics_are_those_of_all_runs():
+    run, other = classifier("xxyy"), classifier("xxyx", seed=2)
+    settings = {**other.config, "trainer": {"validation_metric": "-loss"}}
+    with pytest.raises(RunError, match="unknown metric 'loss' for these runs"):
+        compare_scored([run], [replace(other, config=settings)])
+
+
 def test_a_component_that_one_run_of_a_side_has_is_named(caplog):
     runs = [classifier("xxyy", seed=seed) for seed in (1, 2)]
     embedders = {"tokens": {"type": "embedding"}}
