@@ -241,6 +241,12 @@ def test_regions_are_sums_over_spans_of_words(bilm: Path, text: str, capsys) -> 
         assert numbers(row) == pytest.approx([*bits, bits.both], abs=1e-5)
 
 
+def test_unknown_words_are_counted_in_their_region(bilm: Path, text: str, capsys) -> None:
+    Path("items.tsv").write_text("sentence\tspans\nthe bank lends\t1-2 3 1-3\n")
+    found = rows(printed(capsys, bilm, "items.tsv", "--regions", "spans"))
+    assert [row["unknown"] for row in found] == ["0", "1", "1"]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
