@@ -743,7 +743,7 @@ _ANALYSIS = [
         ("folder.read_digests() if record is None", "{} if record is None"),
         ("name not in self.running and self.folder", "self.folder"),
     ),
-    *_faults("study/results.py", ("record.trial is None and record.variant", "record.variant")),
+    *_faults("study/results.py", ("record.trial is None and not is_known", "not is_known")),
     *_faults(
         "experiment/run_directory.py",
         ("settle_checkpoints(self.checkpoints)\n", "pass\n"),

@@ -199,7 +199,7 @@ one sentence per line, with spaces between words, or a part of a corpus of `elmo
         return replace(run, experiment=run.experiment.with_batch_size(self.batch_size))
 
     def _require_data(self) -> None:
-        """Raise RunError unless there is either a file or `--test`, or a calibration."""
+        """Raise RunError unless there is either a file of data or `--test`, or a calibration."""
         from elmo_framework.experiment.run_directory import RunDirectory
 
         runs = [path for path in self.files if RunDirectory(path).config.is_file()]

@@ -95,8 +95,9 @@ def _summary(results: Results) -> str:
     if num_copied := sum(record.origin is not None for record in results.records):
         counts += f"; {num_copied} copied from other studies, which they name as `origin`"
     if others := results.others:
-        listed = f"{', '.join(others[:_SHOWN_OTHERS])}{', ...' * (len(others) > _SHOWN_OTHERS)}"
-        counts += f". The folder has {plural(len(others), 'record')} of other studies ({listed})"
+        listed = ", ".join(others[:_SHOWN_OTHERS]) + ", ..." * (len(others) > _SHOWN_OTHERS)
+        found = f"{plural(len(others), 'record')} of runs that this study does not have"
+        counts += f". The folder has {found}: {listed}"
     if any(section.split == "test" for section in results.sections):
         return f"{counts}. Development data chose the weights; test data, scored once, judge."
     return f"{counts}. Development data only: no run is scored on test data yet (--final)."

@@ -250,18 +250,17 @@ def _further_scores(
 
 
 def _is_further(state: StudyState, record: Record) -> bool:
-    return record.trial is None and record.variant not in state.study.variants_of(record.config)
+    """Return whether others have added a record to a config of the study, as a new variant."""
+    study, config = state.study, record.config
+    is_known = config not in study.configs or record.variant in study.variants_of(config)
+    return record.trial is None and not is_known
 
 
 def _names_of_others(state: StudyState, records: Sequence[Record]) -> list[str]:
     """Return the names of records that neither a run of the study nor a further row has."""
     names = {run.plan.name for run in state.runs()}
-    others = [record for record in records if record.name not in names]
-    return [
-        record.name
-        for record in others
-        if record.config not in state.study.configs or not _is_further(state, record)
-    ]
+    others = [record for record in records if not _is_further(state, record)]
+    return [record.name for record in others if record.name not in names]
 
 
 def _score(record: Record | None, metric: str, split: EvaluationSplit) -> RunScore | None:

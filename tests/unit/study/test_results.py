@@ -290,7 +290,7 @@ def test_added_records_are_further_rows(tmp_path: Path) -> None:
     assert section.obstacle == ""
 
 
-def test_records_of_other_studies_are_counted(tmp_path: Path) -> None:
+def test_records_of_other_runs_are_counted(tmp_path: Path) -> None:
     add_pair(tmp_path)
     assert results(tmp_path).others == []
     add_run(tmp_path, "word_classifier", 1, [1, 0, 1, 0, 1, 0, 1, 0])
@@ -300,8 +300,8 @@ def test_records_of_other_studies_are_counted(tmp_path: Path) -> None:
     names = ["ner/mini/seed-3", "snli/mini/seed-1", "srl/mini/seed-1", "sst/mini/seed-1"]
     assert results(tmp_path).others == names
     write_results(study_state(tmp_path))
-    listed = f"The folder has 4 records of other studies ({', '.join(names[:3])}, ...)."
-    assert listed in (tmp_path / "table.md").read_text()
+    found = f"4 records of runs that this study does not have: {', '.join(names[:3])}, ..."
+    assert found in (tmp_path / "table.md").read_text()
 
 
 def test_trials_of_a_renamed_variant_are_no_rows(tmp_path: Path) -> None:
