@@ -220,9 +220,9 @@ def _layer_weights(records: Sequence[Record]) -> Iterator[str]:
         "over the runs of Table 1 with `mini`. In the paper, the first LSTM layer has the largest "
         "weight at the input, most of all for coreference and SQuAD. At the output the weights are "
         "nearly equal, with a slight preference for the lower layers. Here, with five seeds "
-        "(coreference: three), layer 1 has the largest weight at the input of four of the six tasks; "
-        "in SRL it is equal to layer 2, and in SNLI the token layer is ahead. At the output, SNLI "
-        "and SQuAD prefer the token layer. Where layers "
+        "(coreference: three), layer 1 has the largest weight at the input of four of the six "
+        "tasks; in SRL it is equal to layer 2, and in SNLI the token layer is ahead. At the "
+        "output, SNLI and SQuAD prefer the token layer. Where layers "
         "are not normalized (all but SNLI), a weight depends on the scale of its layer, too."
     )
     yield from ("## Layer weights", "", fill(text, _WIDTH), "")
