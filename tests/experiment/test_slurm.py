@@ -62,6 +62,6 @@ def test_a_preempted_job_resumes_to_the_same_scores(in_root: Path, tmp_path: Pat
     ]
     assert records[0].validation == records[1].validation
     assert (tmp_path / "preempted/runs/ner/default/preempted").exists()
-    log = (tmp_path / "preempted/runs/ner/default/seed-1.log").read_text()
+    log = (tmp_path / "preempted/logs/ner/default/seed-1.log").read_text()
     # The signal comes while the step after it is computed, which may still end.
     assert re.search(rf"resumed at step ({STEP}|{STEP + 1})\b", log)
