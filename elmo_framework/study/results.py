@@ -157,7 +157,7 @@ class Results:
             for section in _sections(state, runs, in_folder, split, num_resamples)
         ]
         missing = {run.plan.name: reason for run in runs if (reason := missing_reason(state, run))}
-        others = _names_of_others(state, in_folder)
+        others = _names_of_others(state, runs, in_folder)
         return cls(sections, _searches(state, runs, num_resamples), missing, records, others)
 
 
@@ -256,9 +256,11 @@ def _is_further(state: StudyState, record: Record) -> bool:
     return record.trial is None and not is_known
 
 
-def _names_of_others(state: StudyState, records: Sequence[Record]) -> list[str]:
+def _names_of_others(
+    state: StudyState, runs: Sequence[PlannedRun], records: Sequence[Record]
+) -> list[str]:
     """Return the names of records that neither a run of the study nor a further row has."""
-    names = {run.plan.name for run in state.runs()}
+    names = {run.plan.name for run in runs}
     others = [record for record in records if not _is_further(state, record)]
     return [record.name for record in others if record.name not in names]
 

@@ -142,10 +142,9 @@ def page(of_sections: Sequence[State], further: Sequence[State] = ()) -> str:
 
 def _not_run(further: Sequence[State]) -> str:
     lacking = [
-        f"{state.missing.number} of {len(state.planned)} runs of `{state.section.study}.jsonnet` "
-        f"(about {state.missing.hours:.1f} hours)"
+        f"{_missing_runs(state)} (about {missing.hours:.1f} hours)"
         for state in further
-        if state.missing.number
+        if (missing := state.missing).number
     ]
     text = _NOT_RUN
     if lacking:
@@ -193,6 +192,11 @@ _NOT_RUN = (
 )
 
 
+def _missing_runs(state: State) -> str:
+    study = f"`{state.section.study}.jsonnet`"
+    return f"{state.missing.number} of {len(state.planned)} runs of {study}"
+
+
 def _shown_section(state: State) -> str:
     section, missing = state.section, state.missing
     lines = [f"## {section.title}", "", *_paragraphs(section.text), *_table(state), ""]
@@ -201,15 +205,14 @@ def _shown_section(state: State) -> str:
         lines += [f"Intervals, differences and their p-values: [{section.study}]({table}).", ""]
     if missing.number:
         lines += [
-            f"Not run: {missing.number} of {len(state.planned)} runs of `{section.study}.jsonnet`, "
-            f"about {missing.hours:.0f} hours on one core.",
+            f"Not run: {_missing_runs(state)}, about {missing.hours:.0f} hours on one core.",
             "",
         ]
     return "\n".join([*lines, *_paragraphs(section.notes)])
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield lines of at most 100 characters, but for the rows of tables."""
+    """Yield paragraphs of short lines, and tables as they are, each with a blank line after it."""
     for each in filter(None, text.split("\n\n")):
         yield from (each if each.startswith("|") else fill(each, _WIDTH), "")
 
